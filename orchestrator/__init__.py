@@ -1,0 +1,27 @@
+"""One request's life: its state and transitions, the gate, prewarm, deadlines, streams.
+
+Knows stages only by their handles and never sees a chunk that travels between them.
+"""
+
+from orchestrator.admission import Admission
+from orchestrator.async_chunk import AsyncChunkOrchestrator
+from orchestrator.handle import StageHandle, WorkerHandle
+from orchestrator.sequential import Orchestrator
+from orchestrator.state import OrchOutput, ReqState
+from orchestrator.stream import OutputStream
+from orchestrator.supervisor import Patience, Supervisor
+from stages.messages import StageOutput
+
+__all__ = [
+    "Admission",
+    "AsyncChunkOrchestrator",
+    "OrchOutput",
+    "Orchestrator",
+    "OutputStream",
+    "Patience",
+    "ReqState",
+    "StageHandle",
+    "StageOutput",
+    "Supervisor",
+    "WorkerHandle",
+]

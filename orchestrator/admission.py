@@ -1,0 +1,129 @@
+"""Is there room? `max_running` requests run, `max_waiting` wait, and the rest are told at once.
+
+Waiting requests start round-robin by key, first come first served within a key; a key may hold its
+share of the waiting places. Shared by all orchestrators of a server. Belongs to the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stages.errors import OverloadedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionStats:
+    """What metrics show. `oldest_wait_s` is how long the first in line has waited."""
+
+    num_running: int
+    num_waiting: int
+    num_refused: int
+    oldest_wait_s: float
+
+
+@dataclass(slots=True)
+class Ticket:
+    """The right to run `places` requests; given back once, by `release`."""
+
+    places: int
+    _give_back: Callable[[int], None]
+    _held: bool = True
+
+    def release(self) -> None:
+        """Give the places back; a second call does nothing."""
+        if self._held:
+            self._held = False
+            self._give_back(self.places)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    key: str
+    places: int
+    admitted: asyncio.Event = field(default_factory=asyncio.Event)
+    since: float = field(default_factory=time.monotonic)
+
+
+class Admission:
+    """See above. A key is whatever stands for a caller; without keys all have the same."""
+
+    def __init__(self, max_running: int, max_waiting: int) -> None:
+        self._max_running = max_running
+        self._max_waiting = max_waiting
+        self._num_running = 0
+        self._num_refused = 0
+        self._lines: dict[str, deque[_Waiting]] = {}  # in the order in which keys are served
+
+    async def enter(self, key: str = "", places: int = 1) -> Ticket:
+        """Wait for `places` at once. OverloadedError, without waiting, where there is no room.
+
+        A call that is cancelled while it waits leaves the line.
+        """
+        if not self._lines and self._num_running + places <= self._max_running:
+            self._num_running += places
+            return Ticket(places, self._leave)
+        self._refuse_if_full(key, places)
+        waiting = _Waiting(key, places)
+        self._lines.setdefault(key, deque()).append(waiting)
+        try:
+            await waiting.admitted.wait()
+        except asyncio.CancelledError:
+            self._withdraw(waiting)
+            raise
+        return Ticket(places, self._leave)
+
+    def stats(self) -> AdmissionStats:
+        """Counts, now."""
+        waiting = [item for line in self._lines.values() for item in line]
+        oldest = min((item.since for item in waiting), default=time.monotonic())
+        return AdmissionStats(
+            self._num_running,
+            sum(item.places for item in waiting),
+            self._num_refused,
+            time.monotonic() - oldest,
+        )
+
+    def _refuse_if_full(self, key: str, places: int) -> None:
+        waiting = {k: sum(item.places for item in line) for k, line in self._lines.items()}
+        share = self._max_waiting // len({*waiting, key})
+        total = sum(waiting.values()) + places
+        if (
+            places > self._max_running
+            or total > self._max_waiting
+            or waiting.get(key, 0) + places > max(1, share)
+        ):
+            self._num_refused += 1
+            raise OverloadedError("the server is at its limit of running and waiting requests")
+
+    def _leave(self, places: int) -> None:
+        self._num_running -= places
+        self._admit_waiting()
+
+    def _admit_waiting(self) -> None:
+        while self._lines:
+            key, line = next(iter(self._lines.items()))
+            if self._num_running + line[0].places > self._max_running:
+                return
+            first = line.popleft()
+            del self._lines[key]
+            if line:
+                self._lines[key] = line  # the key goes to the end of the round
+            self._num_running += first.places
+            first.admitted.set()
+
+    def _withdraw(self, waiting: _Waiting) -> None:
+        if waiting.admitted.is_set():
+            self._leave(waiting.places)  # admitted and cancelled in the same turn
+            return
+        line = self._lines[waiting.key]
+        line.remove(waiting)
+        if not line:
+            del self._lines[waiting.key]
+        self._admit_waiting()

@@ -1,0 +1,112 @@
+"""A request's state and the gate: what the client gets, and when its last output goes out.
+
+The transition table is `ReqState.admit`. It is pure: it moves this one state and says what to do,
+and never waits. Only the dispatcher calls it, so a request has one owner.
+
+    running ──all final, not all done──> holding (`pending_final`) ──all done──> gone
+    running ──all final and all done───────────────────────────────────────────> gone
+    either  ──error, abort, deadline──> closing (`pending_final`: error) ──all done──> gone
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from orchestrator.admission import Ticket
+    from stages.messages import StageOutput
+
+
+@dataclass(frozen=True, slots=True)
+class OrchOutput:
+    """What the client side gets. `finished` is True on exactly one, the last of its request."""
+
+    request_id: str
+    stage_id: int
+    data: Any
+    finished: bool
+    error: Exception | None = None
+
+
+class Verdict(Enum):
+    """What the gate says about one output."""
+
+    SEND = auto()  # hand it on, finished=False
+    LAST = auto()  # `pending_final` may go out now, then the state goes
+    HOLD = auto()  # `pending_final` was built by this output and waits for the other stages
+    NOTHING = auto()
+    DROP = auto()  # it comes after the terminal was built: not sent, counted
+
+
+@dataclass(slots=True)
+class ReqState:
+    """All that the orchestrator keeps of a request. `emit` hands an output to its reader."""
+
+    request_id: str
+    prompt: Any
+    last_stage: int
+    final: frozenset[int]
+    emit: Callable[[OrchOutput], None]
+    started_at: float
+    submitted: set[int] = field(default_factory=set)
+    finished: set[int] = field(default_factory=set)
+    pending_final: OrchOutput | None = None
+    closing: bool = False  # it ended early: outputs are discarded, `pending_final` is the error
+    aborting: bool = False  # stages that have not finished were told to stop
+    deadline: asyncio.TimerHandle | None = None
+    bound: asyncio.TimerHandle | None = None  # on the wait for stages once the terminal is built
+    stage_data: dict[int, list[Any]] = field(default_factory=dict)  # first form only
+    ticket: Ticket | None = None  # its place among the running requests
+    timeline: list[tuple[str, float]] = field(default_factory=list)
+
+    @property
+    def all_final(self) -> bool:
+        """Every stage whose output the client sees has finished."""
+        return self.final <= self.finished
+
+    @property
+    def all_done(self) -> bool:
+        """Every stage that was submitted has finished."""
+        return self.submitted <= self.finished
+
+    def admit(self, stage_id: int, output: StageOutput) -> Verdict:
+        """Pass one output through the gate (the table in architecture.md, row by row)."""
+        if output.finished:
+            self.finished.add(stage_id)
+        if stage_id not in self.final or self.closing:
+            return self.release()
+        if self.pending_final is not None:
+            return Verdict.DROP
+        if not self.all_final:
+            return Verdict.SEND
+        self.pending_final = OrchOutput(self.request_id, stage_id, output.data, finished=True)
+        return Verdict.LAST if self.all_done else Verdict.HOLD
+
+    def release(self) -> Verdict:
+        """LAST if the terminal is built and all stages are in, else NOTHING."""
+        ready = self.pending_final is not None and self.all_done
+        return Verdict.LAST if ready else Verdict.NOTHING
+
+    def close(self, error: Exception, stage_id: int) -> None:
+        """End early: from now on outputs are discarded and the terminal is this error."""
+        self.closing = True
+        self.pending_final = OrchOutput(self.request_id, stage_id, None, finished=True, error=error)
+
+    def cancel_timers(self) -> None:
+        """Nothing wakes up for this request any more."""
+        for timer in (self.deadline, self.bound):
+            if timer is not None:
+                timer.cancel()
+
+    def mark(self, event: str, now: float) -> None:
+        """Note when something happened, in seconds since the request was added."""
+        self.timeline.append((event, now - self.started_at))
+
+    def timeline_ms(self) -> dict[str, float]:
+        """What happened when, in milliseconds, in order."""
+        return {event.replace(" ", "_"): round(1000 * at, 1) for event, at in self.timeline}

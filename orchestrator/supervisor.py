@@ -1,0 +1,106 @@
+"""Starts a stage's worker again after it died, with growing pauses, for as long as the server runs.
+
+A worker that did not acknowledge an abort, and gives no other sign of life for a while, is ended by
+force; it then comes back like any other. Knows nothing of requests: the orchestrator fails those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+import structlog
+
+from stages.errors import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+log = structlog.get_logger(__name__)
+
+
+class Supervised(Protocol):
+    """What a supervisor needs of a worker (see `stages/executors/executor.py`)."""
+
+    name: str
+    num_reports: int
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it should stay ended."""
+
+    @property
+    def owes_acknowledgement(self) -> bool:
+        """Whether an abort was not acknowledged yet."""
+
+    async def start(self, timeout_s: float) -> None:
+        """Start it; StartError if it does not come up."""
+
+    async def ended(self) -> None:
+        """Returns when it has ended."""
+
+    def kill(self) -> None:
+        """End it by force."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, in seconds: before the first restart, at most, and with a silent worker.
+
+    A worker that ran for `calm_s` is restarted as promptly as the first time.
+    """
+
+    first_pause_s: float = 0.5
+    max_pause_s: float = 30.0
+    calm_s: float = 60.0
+    start_s: float = 300.0
+    silence_s: float = 5.0
+
+
+class Supervisor:
+    """Watches `workers` while `run` runs."""
+
+    def __init__(self, workers: Sequence[Supervised], patience: Patience | None = None) -> None:
+        self._workers = workers
+        self._patience = patience or Patience()
+        self._suspected: set[str] = set()
+
+    async def run(self) -> None:
+        """Until cancelled, or until every worker was told to stop."""
+        async with anyio.create_task_group() as tasks:
+            for worker in self._workers:
+                tasks.start_soon(self._keep_up, worker)
+
+    def suspect(self, worker: Supervised) -> None:
+        """An abort was not acknowledged in time: end the worker unless it shows life soon."""
+        if worker.name not in self._suspected:
+            self._suspected.add(worker.name)
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._patience.silence_s, self._judge, worker, worker.num_reports)
+
+    def _judge(self, worker: Supervised, num_reports: int) -> None:
+        self._suspected.discard(worker.name)
+        if worker.owes_acknowledgement and worker.num_reports == num_reports:
+            log.error("worker_silent", stage=worker.name)
+            worker.kill()
+
+    async def _keep_up(self, worker: Supervised) -> None:
+        loop = asyncio.get_running_loop()
+        patience = self._patience
+        pause_s, up_since = patience.first_pause_s, loop.time()
+        while True:
+            await worker.ended()
+            if worker.is_stopping:
+                return
+            if loop.time() - up_since > patience.calm_s:
+                pause_s = patience.first_pause_s
+            log.warning("worker_restarts", stage=worker.name, in_s=pause_s)
+            await anyio.sleep(pause_s)
+            pause_s = min(2 * pause_s, patience.max_pause_s)
+            try:
+                await worker.start(patience.start_s)
+            except StartError as error:
+                log.error("worker_not_started", stage=worker.name, error=str(error))
+            up_since = loop.time()

@@ -1,0 +1,1 @@
+"""Chat completions: a request checked and planned, and its reply, whole or streamed."""

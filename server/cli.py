@@ -1,0 +1,141 @@
+"""The command line: `nano-omni serve`, `nano-omni say`, `nano-omni models`.
+
+Options beat the environment (see `settings.py`). Errors are one line and a status that is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from server.errors import ServerError
+from server.logs import configure_logs
+from server.say import say
+from server.serve import listen, serve
+from server.service import Service
+from server.settings import Settings, SettingsError, load_settings
+from stages.errors import OmniError
+from stages.pipelines.build import build
+from stages.pipelines.config import BuildConfig, Placement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stages.pipelines.deployment import Deployment
+
+SETTING_OPTIONS = ("host", "port", "model", "device", "dtype", "executor", "voice", "log_level")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    try:
+        settings = load_settings(_given(options))
+        configure_logs(settings)
+        _run(options, settings)
+    except KeyboardInterrupt:
+        return 130
+    except (SettingsError, ServerError, OmniError, OSError, ValueError) as error:
+        return _fail(str(error))
+    return 0
+
+
+def _run(options: argparse.Namespace, settings: Settings) -> None:
+    match options.command:
+        case "serve":
+            _serve(settings)
+        case "say":
+            _say(settings, options.text, options.output)
+        case "models":
+            _models(settings)
+
+
+def _serve(settings: Settings) -> None:
+    listener = listen(settings)
+    anyio.run(serve, _service(settings), listener, _ready)
+
+
+def _say(settings: Settings, text: str, path: Path) -> None:
+    seconds = anyio.run(say, _service(settings), text, path)
+    _tell(f"{path}: {seconds:.2f} s")
+
+
+def _models(settings: Settings) -> None:
+    for pipeline in _deploy(settings).pipelines:
+        _tell(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
+        _tell(f"  stages: {', '.join(pipeline.stage_names)}")
+        _tell(f"  voices: {', '.join(voice.name for voice in pipeline.voices)}")
+
+
+def _service(settings: Settings) -> Service:
+    return Service(settings, partial(_deploy, settings))
+
+
+def _deploy(settings: Settings) -> Deployment:
+    device, dtype = settings.device, settings.dtype
+    config = BuildConfig(
+        settings.cache_dir,
+        Placement(settings.thinker_device or device, settings.thinker_dtype or dtype),
+        Placement(settings.talker_device or device),
+        Placement(settings.code2wav_device or device, settings.code2wav_dtype or dtype),
+        settings.phonemizer,
+        settings.executor,
+    )
+    return build(settings.model, config)
+
+
+def _ready(url: str) -> None:
+    _tell(f"nano-omni is ready on {url}/v1")
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"nano-omni: {message}\n")
+    return 1
+
+
+def _given(options: argparse.Namespace) -> dict[str, object]:
+    """The options that were given and are settings."""
+    chosen = vars(options)
+    return {name: chosen[name] for name in SETTING_OPTIONS if chosen.get(name) is not None}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("nano-omni", description="Models that think, talk and sound.")
+    commands = parser.add_subparsers(dest="command")
+    serve_parser = commands.add_parser("serve", help="answer on HTTP")
+    serve_parser.add_argument("--host", help="the address to listen on (127.0.0.1)")
+    serve_parser.add_argument("--port", type=int, help="the port to listen on (8000)")
+    say_parser = commands.add_parser("say", help="speak a text into a WAV file")
+    say_parser.add_argument("text")
+    say_parser.add_argument("-o", "--output", type=Path, default=Path("out.wav"))
+    models_parser = commands.add_parser("models", help="list the models and their voices")
+    for command in (serve_parser, say_parser, models_parser):
+        _add_model_options(command)
+    return parser
+
+
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", help="what to run: embedded or fake (embedded)")
+    parser.add_argument("--device", help="auto, cpu or cuda:N (auto)")
+    parser.add_argument("--dtype", help="auto, float32 or bfloat16 (auto)")
+    parser.add_argument("--executor", help="thread or process (thread)")
+    parser.add_argument("--voice", help="the default voice")
+    parser.add_argument("--log-level", help="debug, info, warning or error (info)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""What goes wrong, and the one table that turns it into a status and a body.
+
+ServerError
+├── RefusedError        the request is wrong, and the client can see how
+│   ├── UnknownModelError   it names a model that is not here
+│   └── TooLargeError       its body is larger than the server takes
+└── BrokenStreamError   a stream had begun; its client has been told what it can be told
+
+The errors of the stages below (`stages/errors.py`) are translated by the same table. What is not
+in it is a defect: 500, and nothing of it is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+from starlette.requests import ClientDisconnect
+
+from openapi.errors import ErrorDetail, ErrorEnvelope
+from openapi.problems import Problem
+from stages.errors import (
+    AbortedError,
+    DeadlineError,
+    OmniError,
+    UnavailableError,
+    WorkerDiedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.exceptions import HTTPException
+
+log = structlog.get_logger(__name__)
+
+INVALID = "invalid_request_error"
+UNAVAILABLE = "service_unavailable_error"
+SORRY = "The server had an error while processing your request. Sorry about that!"
+
+
+class ServerError(Exception):
+    """Base of the tree."""
+
+
+class RefusedError(ServerError):
+    """A request that cannot be served as it is."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class UnknownModelError(RefusedError):
+    """No model of this name is served."""
+
+    def __init__(self, name: str) -> None:
+        message = f"The model '{name}' does not exist"
+        super().__init__(Problem(message, "model", "model_not_found"))
+
+
+class TooLargeError(RefusedError):
+    """A body over the limit."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(Problem(f"The request body is larger than {max_bytes} bytes."))
+
+
+class BrokenStreamError(ServerError):
+    """Raised to have the connection dropped, so that no client takes what it got for the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one class of errors is answered. `message` None tells the error's own."""
+
+    status: int
+    type: str
+    code: str | None = None
+    message: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_RETRY = {"x-should-retry": "false"}
+RETRY_SOON = {"Retry-After": "2"}
+
+TABLE: Mapping[type[Exception], Row] = {
+    UnknownModelError: Row(404, INVALID),
+    TooLargeError: Row(413, INVALID, "request_too_large", headers={"Connection": "close"}),
+    RefusedError: Row(400, INVALID),
+    ClientDisconnect: Row(499, INVALID, "client_disconnected", "The client left."),
+    DeadlineError: Row(
+        504, "server_error", "deadline_exceeded", "The request took too long.", NO_RETRY
+    ),
+    UnavailableError: Row(
+        503,
+        UNAVAILABLE,
+        "model_not_ready",
+        "The model is being started. Please try again soon.",
+        RETRY_SOON,
+    ),
+    WorkerDiedError: Row(
+        503,
+        UNAVAILABLE,
+        "worker_died",
+        "A part of the model stopped and is being started again.",
+        RETRY_SOON,
+    ),
+    AbortedError: Row(
+        503, UNAVAILABLE, "aborted", "The request was ended by the server.", RETRY_SOON
+    ),
+    OmniError: Row(500, "server_error", "generation_failed", SORRY),
+    Exception: Row(500, "server_error", message=SORRY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An error as the client gets it."""
+
+    status: int
+    body: ErrorEnvelope
+    headers: Mapping[str, str]
+
+
+def answer_to(error: Exception) -> Answer:
+    """Look an error up by the nearest class of its tree."""
+    row = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
+    problem = error.problem if isinstance(error, RefusedError) else Problem(str(error))
+    message, code = row.message or problem.message, row.code or problem.code
+    body = envelope(message, row.type, problem.param, code)
+    return Answer(row.status, body, row.headers)
+
+
+def answer_to_http(error: HTTPException, method: str, path: str) -> Answer:
+    """What the router refuses: a URL or a method that is not there."""
+    messages = {
+        404: f"Invalid URL ({method} {path})",
+        405: f"Invalid method for URL ({method} {path})",
+    }
+    message = messages.get(error.status_code, error.detail)
+    body = envelope(message, INVALID, None, None)
+    return Answer(error.status_code, body, error.headers or {})
+
+
+def log_failure(error: Exception) -> None:
+    """Note a failure of ours by its kinds: a message may hold what the user sent."""
+    cause = error.__cause__
+    log.warning(
+        "failure", error=type(error).__name__, cause=type(cause).__name__ if cause else None
+    )
+    log.debug("failure", exc_info=error)
+
+
+def envelope(message: str, kind: str, param: str | None, code: str | None) -> ErrorEnvelope:
+    """The body of an error, with all its keys."""
+    return ErrorEnvelope(error=ErrorDetail(message=message, type=kind, param=param, code=code))

@@ -1,0 +1,35 @@
+"""`POST /v1/chat/completions`."""
+
+from fastapi import APIRouter, Request, Response
+
+from openapi.chat_request import ChatRequest
+from openapi.chat_response import ChatCompletion
+from server.body import read_body
+from server.chat.plan import plan_chat
+from server.chat.response import chat_response
+from server.described import CHAT_STREAM, ERRORS, Answers, body_of
+from server.service import Service
+
+ANSWERS: Answers = {
+    200: {"description": "The reply.", "model": ChatCompletion, "content": CHAT_STREAM},
+    **ERRORS,
+}
+
+
+def chat_routes(service: Service) -> APIRouter:
+    """The routes of chats."""
+    router = APIRouter(tags=["chat"])
+    settings = service.settings
+
+    @router.post(
+        "/v1/chat/completions",
+        response_class=Response,
+        responses=ANSWERS,
+        openapi_extra=body_of(ChatRequest),
+    )
+    async def create_chat_completion(request: Request) -> Response:
+        """Answer a chat in text, in speech, or in both; whole, or as it is made."""
+        body = await read_body(request, ChatRequest, settings.max_body_bytes)
+        return chat_response(await plan_chat(service, body), settings.ping_s)
+
+    return router

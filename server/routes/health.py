@@ -1,0 +1,29 @@
+"""`GET /health/live`, `/health/ready` and `/health`. Alive and ready are two answers."""
+
+from fastapi import APIRouter, Response
+
+from openapi.health import Health
+from server.described import ERRORS
+from server.service import Service
+from server.wire import wire_response
+from stages.errors import UnavailableError
+
+
+def health_routes(service: Service) -> APIRouter:
+    """The routes for whoever watches the process."""
+    router = APIRouter(tags=["health"])
+
+    async def live() -> Response:
+        """The process answers."""
+        return wire_response(Health(status="live"))
+
+    async def ready() -> Response:
+        """Every stage is up; 503 until then."""
+        if not service.ready:
+            raise UnavailableError("Not every stage of the models is up.")
+        return wire_response(Health(status="ready"))
+
+    for path, answer in (("/health", ready), ("/health/live", live), ("/health/ready", ready)):
+        router.add_api_route(path, answer, response_model=Health, responses=ERRORS)
+        router.add_api_route(path, answer, methods=["HEAD"], include_in_schema=False)
+    return router

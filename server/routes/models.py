@@ -1,0 +1,68 @@
+"""`GET /v1/models`, `/v1/models/{id}` and `/v1/audio/voices`."""
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+
+from openapi.models import Model, ModelList
+from openapi.voice import Voice, VoiceList
+from server.described import ERRORS
+from server.service import Served, Service
+from server.wire import wire_response
+from stages.pipelines.pipeline import Voice as PipelineVoice
+
+OWNER = "nano-vllm-omni"
+
+
+def model_routes(service: Service) -> APIRouter:
+    """The routes that say what there is."""
+    router = APIRouter(tags=["models"], responses=ERRORS)
+
+    @router.get("/v1/models", response_model=ModelList)
+    async def list_models() -> Response:
+        """Every name that a request may use: ids and aliases."""
+        names = [name for served in service.models for name in served.names]
+        data = [_model(name, service.created) for name in names]
+        return wire_response(ModelList(object="list", data=data))
+
+    @router.get("/v1/models/{model:path}", response_model=Model)
+    async def retrieve_model(model: str) -> Response:
+        """One of them. Slashes in the id may be written as they are."""
+        service.model(model)
+        return wire_response(_model(model, service.created))
+
+    @router.get("/v1/audio/voices", response_model=VoiceList)
+    async def list_voices(legacy: str = "") -> Response:
+        """Every voice. `legacy=true`: their names only, as some clients want them."""
+        voices = voices_of_all(service)
+        if legacy.lower() in ("1", "true"):
+            return JSONResponse([voice.name for voice in voices])
+        return wire_response(VoiceList(object="list", voices=voices, data=voices))
+
+    return router
+
+
+def voices_of_all(service: Service) -> list[Voice]:
+    """The voices of all models, each once, with the models that have it."""
+    found: dict[str, Voice] = {}
+    for served in service.models:
+        for voice in served.voices.known:
+            before = found.get(voice.name)
+            models = [*(before.models if before else ()), served.pipeline.model_id]
+            found[voice.name] = _voice(voice, served, models, service.created)
+    return list(found.values())
+
+
+def _voice(voice: PipelineVoice, served: Served, models: list[str], created: int) -> Voice:
+    return Voice(
+        id=voice.name,
+        name=voice.name,
+        object="audio.voice",
+        created_at=created,
+        language=voice.language,
+        models=models,
+        aliases=list(served.voices.aliases(voice.name)),
+    )
+
+
+def _model(name: str, created: int) -> Model:
+    return Model(id=name, object="model", created=created, owned_by=OWNER)

@@ -1,0 +1,28 @@
+"""`POST /v1/audio/speech`."""
+
+from fastapi import APIRouter, Request, Response
+
+from openapi.speech import SpeechRequest
+from server.body import read_body
+from server.described import SPEECH_ANSWERS, body_of
+from server.service import Service
+from server.speech import plan_speech, speech_response
+
+
+def speech_routes(service: Service) -> APIRouter:
+    """The routes of speech."""
+    router = APIRouter(tags=["audio"])
+    settings = service.settings
+
+    @router.post(
+        "/v1/audio/speech",
+        response_class=Response,
+        responses=SPEECH_ANSWERS,
+        openapi_extra=body_of(SpeechRequest),
+    )
+    async def create_speech(request: Request) -> Response:
+        """Speak a text. The sound is sent while it is made."""
+        body = await read_body(request, SpeechRequest, settings.max_body_bytes)
+        return speech_response(plan_speech(service, body), body, settings.ping_s)
+
+    return router

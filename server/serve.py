@@ -1,0 +1,83 @@
+"""Runs the app on a socket until it is told to stop, or until the models fail to start."""
+
+from __future__ import annotations
+
+import gc
+import socket
+from typing import TYPE_CHECKING
+
+import anyio
+import uvicorn
+
+from server.app import create_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.service import Service
+    from server.settings import Settings
+
+BACKLOG = 2048
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A listening socket, before anything is loaded. Raises OSError where the address is taken."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def uvicorn_server(service: Service) -> uvicorn.Server:
+    """The web server, as it is always run."""
+    config = uvicorn.Config(
+        create_app(service),
+        http="httptools",
+        loop="asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=service.settings.shutdown_s,
+    )
+    return uvicorn.Server(config)
+
+
+async def serve(service: Service, listener: socket.socket, on_ready: Callable[[str], None]) -> None:
+    """Serve until a signal. `on_ready` gets the URL once requests can be served.
+
+    Raises the error that kept the models from starting.
+    """
+    server = uvicorn_server(service)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_announce, service, server, url_of(listener), on_ready)
+        await server.serve([listener])
+        tasks.cancel_scope.cancel()
+    if service.failure is not None:
+        raise service.failure
+
+
+async def _announce(
+    service: Service, server: uvicorn.Server, url: str, on_ready: Callable[[str], None]
+) -> None:
+    await service.settled.wait()
+    if service.failure is not None:
+        server.should_exit = True
+    else:
+        gc.collect()
+        gc.freeze()  # what is loaded stays: no collection needs to walk it again
+        on_ready(url)
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where the server can be reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

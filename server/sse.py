@@ -1,0 +1,73 @@
+"""Server-sent events: ready-framed bytes, comments as pings, and how a stream fails.
+
+Only `data:` lines, LF, no `id:` and no `event:`: the official clients stumble over the rest.
+Silence is broken by a comment, also before the first event: the headers wait for the first event
+or the first comment, whichever comes first.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import anyio
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from server.errors import answer_to
+from server.live import never
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from starlette.types import Scope
+
+    from server.live import HeldSend
+
+DONE = b"data: [DONE]\n\n"
+
+
+def event(body: bytes) -> bytes:
+    """One event; `body` is JSON without line breaks."""
+    return b"data: " + body + b"\n\n"
+
+
+def _ping() -> ServerSentEvent:
+    return ServerSentEvent(comment="ping", sep="\n")
+
+
+class Events(EventSourceResponse):
+    """The library's response without its watch on the process's end, which polls.
+
+    The server lets streams finish on shutdown and cuts them after its grace time.
+    """
+
+    async def _listen_for_exit_signal_with_grace(self) -> None:
+        await anyio.sleep_forever()
+
+
+async def send_events(
+    frames: AsyncGenerator[bytes], scope: Scope, send: HeldSend, ping_s: float
+) -> None:
+    """Send ready frames as they come.
+
+    A failure is raised; if bytes are out, it is told in one last event before.
+    """
+    response = Events(
+        _telling_failure(frames, send),
+        headers={"Cache-Control": "no-cache"},
+        ping=ping_s,
+        sep="\n",
+        ping_message_factory=_ping,
+    )
+    await response(scope, never, send)
+
+
+async def _telling_failure(frames: AsyncGenerator[bytes], send: HeldSend) -> AsyncIterator[bytes]:
+    try:
+        async with aclosing(frames):
+            async for frame in frames:
+                yield frame
+    except Exception as error:
+        if send.started:
+            yield event(answer_to(error).body.wire())
+        raise

@@ -1,0 +1,1 @@
+"""The data path from one stage to the next. The orchestrator never touches it."""

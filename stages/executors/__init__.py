@@ -1,0 +1,1 @@
+"""Where a stage worker runs: a thread of this process, a process of its own, another machine."""

@@ -1,0 +1,154 @@
+"""What every executor does: faces, the start handshake, one end that everybody hears of, restarts.
+
+A subclass says how a worker is launched, told an order, and ended by force. Belongs to the event
+loop's thread; a subclass brings reports over from wherever its worker runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from stages.errors import StartError, WorkerDiedError
+from stages.executors.control import Stop
+from stages.executors.face import Face
+from stages.worker import Wiring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stages.connectors.contract import Receiver, Sender
+    from stages.executors.control import Order, Report
+    from stages.stage import Stage
+
+log = structlog.get_logger(__name__)
+
+STOP_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One pipeline position of a worker, as it is told to the place where the worker runs."""
+
+    final: bool
+    open_inlet: Callable[[], Receiver] | None
+    open_outlet: Callable[[], Sender] | None
+    max_unread: int
+
+    def open(self) -> Wiring:
+        """The position's ends of its edges; called where the worker runs."""
+        return Wiring(
+            self.final,
+            self.open_inlet() if self.open_inlet else None,
+            self.open_outlet() if self.open_outlet else None,
+            self.max_unread,
+        )
+
+
+class Executor(ABC):
+    """Runs one worker of `stage(*args)`. Faces are added before the first start.
+
+    After the worker has ended, it can be started again.
+    """
+
+    def __init__(self, name: str, stage: Callable[..., Stage], *args: object) -> None:
+        self.name = name
+        self.is_up = False  # loaded, warm and running
+        self.num_reports = 0  # since the server began; a sign of life
+        self.num_starts = 0
+        self._make_stage = partial(stage, *args)
+        self._ports: list[Port] = []
+        self._faces: list[Face] = []
+        self._ready: asyncio.Future[None] | None = None
+        self._ended: asyncio.Future[None] | None = None
+        self._stopping = False
+
+    @abstractmethod
+    async def _launch(self) -> None:
+        """Start a worker; later call `_on_ready`, `_on_reports` and, last, `_on_end`."""
+
+    @abstractmethod
+    def _post(self, order: Order) -> None:
+        """Put an order into the worker's inbox. Never waits."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the worker by force, as far as that is possible."""
+
+    def add_face(self, port: Port) -> Face:
+        """A new pipeline position of this worker."""
+        face = Face(len(self._faces), self._post)
+        self._ports.append(port)
+        self._faces.append(face)
+        return face
+
+    async def start(self, timeout_s: float) -> None:
+        """Load and warm the stage; StartError names it if that fails or takes too long."""
+        loop = asyncio.get_running_loop()
+        self._ready, self._ended = loop.create_future(), loop.create_future()
+        self._stopping = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._launch()
+                await self._ready
+        except TimeoutError:
+            self.kill()
+            raise StartError(f"{self.name} was not ready after {timeout_s:g} s") from None
+        self.is_up = True
+        self.num_starts += 1
+        for face in self._faces:
+            face.worker_started()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the worker was told to stop, and should stay ended."""
+        return self._stopping
+
+    async def ended(self) -> None:
+        """Returns when the worker that was started last has ended."""
+        if self._ended is not None:
+            await asyncio.shield(self._ended)
+
+    async def stop(self) -> None:
+        """End the worker; returns when it has ended, by force if it does not listen."""
+        self._stopping = True
+        if self._ended is None or self._ended.done():
+            return
+        self._post(Stop())
+        try:
+            async with asyncio.timeout(STOP_S):
+                await self.ended()
+        except TimeoutError:
+            log.warning("worker_killed", stage=self.name)
+            self.kill()
+
+    def _on_ready(self) -> None:
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(None)
+
+    @property
+    def owes_acknowledgement(self) -> bool:
+        """Whether an abort was not acknowledged yet."""
+        return any(face.has_pending_aborts for face in self._faces)
+
+    def _on_reports(self, reports: list[Report]) -> None:
+        self.num_reports += len(reports)
+        for report in reports:
+            self._faces[report.face].deliver(report)
+
+    def _on_end(self, reason: str | None) -> None:
+        """The worker is gone; `reason` is None where it was told to stop."""
+        if reason is not None and not self._stopping:
+            log.error("worker_ended", stage=self.name, reason=reason)
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(StartError(f"{self.name} could not start: {reason}"))
+        self.is_up = False
+        for face in self._faces:
+            face.worker_ended(WorkerDiedError(f"{self.name} ended: {reason}"))
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)

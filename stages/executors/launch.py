@@ -1,0 +1,25 @@
+"""How a worker comes up, the same in a thread and in a process."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stages.stage import Stage
+
+
+def bring_up(make_stage: Callable[[], Stage]) -> Stage:
+    """A stage that is loaded and warm, on one torch thread.
+
+    Stages share the cores, and torch's threads wait for each other at every operation: with two of
+    them beside another busy process, steps of 40 ms took up to 2.3 s (docs/log.md).
+    """
+    stage = make_stage()
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)
+    stage.load()
+    stage.warm()
+    return stage

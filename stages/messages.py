@@ -1,0 +1,160 @@
+"""What crosses a stage boundary: frozen, named, and free of torch.
+
+A request is described by one `Request`; each stage is opened with its `StageInput`. Between
+stages travel chunks (`TextChunk`, `LatentChunk`); to the orchestrator travel `StageOutput`s, whose
+data is a `TextChunk`, an `AudioChunk`, or, on a stage's last report, its `TextEnd` or `AudioEnd`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutput:
+    """One report of a stage to the orchestrator (the control path)."""
+
+    request_id: str
+    data: Any
+    finished: bool
+    error: Exception | None = None
+
+
+# What a stage is opened with.
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is chosen. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 are off."""
+
+    seed: int
+    temperature: float = 0.6
+    top_p: float = 1.0
+    top_k: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerParams:
+    """`prompt` is token ids; `max_tokens` bounds the new ones; a `stop` string ends the text."""
+
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    max_tokens: int
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TalkerParams:
+    """How to speak. `speed` divides durations; a scale of None is the voice's own."""
+
+    voice: str
+    seed: int
+    speed: float = 1.0
+    noise_scale: float | None = None
+    noise_w: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Code2WavParams:
+    """Whose decoder turns the latents into sound."""
+
+    voice: str
+
+
+StageParams = ThinkerParams | TalkerParams | Code2WavParams
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """Text as it is written: `num_tokens` tokens of the model (0 where there is no tokenizer)."""
+
+    text: str
+    num_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LatentChunk:
+    """Frames of one spoken piece, in order: `frames` is a float tensor [frames, channels].
+
+    `first` and `last` mark the ends of the piece; what lies beyond them is silence to the decoder.
+    `pause_s` of silence follows the last chunk of a piece.
+    """
+
+    frames: Any
+    first: bool
+    last: bool
+    pause_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AudioChunk:
+    """`samples` is int16 [n], mono, at `rate_hz`."""
+
+    samples: np.ndarray[Any, np.dtype[np.int16]]
+    rate_hz: int
+
+
+Chunk = TextChunk | LatentChunk | AudioChunk
+
+
+@dataclass(frozen=True, slots=True)
+class TextEnd:
+    """The thinker's last report. `finish_reason` is `stop` or `length`."""
+
+    finish_reason: str
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AudioEnd:
+    """code2wav's last report: all samples sent, and what they count as."""
+
+    num_samples: int
+    audio_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnd:
+    """The talker's last report; nobody outside sees it."""
+
+    num_frames: int
+
+
+StageEnd = TextEnd | AudioEnd | SpeechEnd
+
+
+@dataclass(frozen=True, slots=True)
+class StageInput:
+    """What a worker gets when a request is submitted to one of its stages.
+
+    `source` is the whole input where it is known at the start (the text of a speech request, or
+    what the stage before gave when stages run one after the other); None means that it comes over
+    the connector. `has_next` says whether a later stage was submitted too and takes the chunks.
+    """
+
+    params: StageParams
+    source: tuple[Chunk, ...] | None
+    has_next: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One generation: the parameters of each stage that it runs, and what stage 0 reads."""
+
+    params: tuple[StageParams, ...]
+    source: tuple[Chunk, ...] = ()
+
+    @property
+    def last_stage(self) -> int:
+        """The number of the last stage that this request runs."""
+        return len(self.params) - 1
+
+    def stage_input(self, stage_id: int) -> StageInput:
+        """What stage `stage_id` is opened with when all stages start together."""
+        source = self.source if stage_id == 0 else None
+        return StageInput(self.params[stage_id], source, has_next=stage_id < self.last_stage)

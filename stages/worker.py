@@ -1,0 +1,288 @@
+"""A stage worker: runs one stage for many requests, in whatever thread or process calls `run`.
+
+Each turn: collect what the edges brought, obey orders, settle what that changed, let the stage
+advance every request that can run, hand on what it made, and wake whoever waits for it, once.
+Never waits for a consumer: a request without credit is not runnable, and the others go on.
+A request's chunks reach the next stage in order, its end reports come after its last chunk was
+consumed, and the stage has closed it by then. Does not know what the stage computes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stages.connectors.contract import Mark
+from stages.errors import RequestError
+from stages.executors.control import Abort, AbortDone, Credit, Output, Stop, Submit
+from stages.messages import StageOutput
+from stages.stage import blame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from stages.connectors.contract import Delivery, Receiver, Sender
+    from stages.executors.control import Mailbox, Order, Report
+    from stages.messages import Chunk, StageEnd
+    from stages.stage import Emit, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """One pipeline position of a worker: its edges, whether the client sees its chunks, and how
+    many of them a request may have reported that the client has not consumed."""
+
+    final: bool
+    inlet: Receiver | None
+    outlet: Sender | None
+    max_unread: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """A request that is open on the stage."""
+
+    face: int
+    inlet: Receiver | None  # None where the whole input came with the submit
+    outlet: Sender | None  # None where no later stage takes the chunks
+    reports: bool  # chunks go to the orchestrator
+    credit: int
+    waiting: deque[Chunk | Mark] = field(default_factory=deque)
+    end: StageEnd | None = None
+
+
+class Worker:
+    """Runs `stage`; `report` takes each turn's reports in one call. Faces are numbered from 0."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        faces: Sequence[Wiring],
+        mailbox: Mailbox,
+        report: Callable[[list[Report]], None],
+    ) -> None:
+        self._stage = stage
+        self._faces = faces
+        self._mailbox = mailbox
+        self._report = report
+        self._open: dict[str, _Open] = {}
+        self._parked: dict[tuple[int, str], deque[Chunk | Mark]] = {}
+        self._touched: set[str] = set()
+        self._runnable: dict[str, None] = {}
+        self._reports: list[Report] = []
+        self._stopping = False
+        self._abandoned = False
+        for wiring in faces:
+            if wiring.outlet is not None:
+                wiring.outlet.reset()
+
+    def run(self) -> None:
+        """Work until told to stop. An exception that no request is to blame for comes out."""
+        while not self._stopping:
+            orders = self._mailbox.take(block=not self._runnable)
+            self._collect()  # before the orders: an abort must find what came ahead of it
+            for order in orders:
+                self._obey(order)
+            self._settle()
+            if self._runnable:
+                self._step()
+                self._settle()
+            if not self._abandoned:
+                self._flush()
+        if not self._abandoned:
+            for request_id in list(self._open):
+                self._drop(request_id)
+
+    def abandon(self) -> None:
+        """From another thread: touch nothing more once the present step returns."""
+        self._abandoned = self._stopping = True
+
+    # A turn.
+
+    def _obey(self, order: Order) -> None:
+        match order:
+            case Submit():
+                self._submit(order)
+            case Abort(face, request_id):
+                self._abort(face, request_id)
+            case Credit(request_id, chunks):
+                if (request := self._open.get(request_id)) is not None:
+                    request.credit += chunks
+                    self._touched.add(request_id)
+            case Stop():
+                self._stopping = True
+
+    def _collect(self) -> None:
+        """Sort what the edges brought into the requests; park what is not open yet."""
+        for face, wiring in enumerate(self._faces):
+            if wiring.outlet is not None:
+                self._touched.update(wiring.outlet.changed())
+            if wiring.inlet is not None:
+                for delivery in wiring.inlet.receive():
+                    self._accept(face, delivery)
+
+    def _settle(self) -> None:
+        """Bring every request that something happened to up to date."""
+        while self._touched:
+            request_id = self._touched.pop()
+            request = self._open.get(request_id)
+            self._runnable.pop(request_id, None)
+            if request is None:
+                continue
+            try:
+                with blame(request_id):
+                    self._feed(request_id, request)
+            except RequestError as error:
+                self._fail(request_id, error)
+                continue
+            if request.end is None and self._room(request_id, request) > 0:
+                if self._stage.ready(request_id):
+                    self._runnable[request_id] = None
+            elif request.end is not None:
+                self._finish_if_drained(request_id, request)
+
+    def _step(self) -> None:
+        room = {rid: self._room(rid, self._open[rid]) for rid in self._runnable}
+        self._touched.update(room)
+        try:
+            for emit in self._stage.step(room):
+                if self._abandoned:
+                    return
+                self._hand_on(emit)
+        except RequestError as error:
+            self._fail(error.request_id, error)
+
+    def _flush(self) -> None:
+        """Wake everyone who has something new, once."""
+        for wiring in self._faces:
+            if wiring.outlet is not None:
+                wiring.outlet.flush()
+            if wiring.inlet is not None:
+                wiring.inlet.flush()
+        if self._reports:
+            reports, self._reports = self._reports, []
+            self._report(reports)
+
+    # What happens to one request.
+
+    def _submit(self, order: Submit) -> None:
+        wiring = self._faces[order.face]
+        given = order.stage_input
+        request = _Open(
+            face=order.face,
+            inlet=wiring.inlet if given.source is None else None,
+            outlet=wiring.outlet if given.has_next else None,
+            reports=wiring.final or not given.has_next,
+            credit=wiring.max_unread,
+        )
+        try:
+            with blame(order.request_id):
+                self._stage.open(order.request_id, given.params)
+        except RequestError as error:
+            self._report_error(order.face, order.request_id, error)
+            self._hang_up(order.face, order.request_id)
+            return
+        if given.source is None:
+            request.waiting = self._parked.pop((order.face, order.request_id), request.waiting)
+        else:
+            request.waiting.extend([*given.source, Mark.END])
+        if request.outlet is not None:
+            request.outlet.open(order.request_id)
+        self._open[order.request_id] = request
+        self._touched.add(order.request_id)
+
+    def _accept(self, face: int, delivery: Delivery) -> None:
+        if delivery.item is Mark.RESET:
+            self._parked = {key: items for key, items in self._parked.items() if key[0] != face}
+            return
+        request = self._open.get(delivery.request_id)
+        key = (face, delivery.request_id)
+        if request is not None and request.face == face:
+            waiting = request.waiting
+            self._touched.add(delivery.request_id)
+        elif delivery.item is Mark.FAIL:
+            self._parked.pop(key, None)
+            return
+        else:
+            waiting = self._parked.setdefault(key, deque())
+        if delivery.item is Mark.FAIL:
+            waiting.clear()  # its abort is on the way
+        else:
+            waiting.append(delivery.item)
+
+    def _feed(self, request_id: str, request: _Open) -> None:
+        """Give the stage the input that it wants now."""
+        while request.waiting:
+            item = request.waiting[0]
+            if isinstance(item, Mark):
+                self._stage.end_input(request_id)
+            elif self._stage.wants_chunk(request_id):
+                self._stage.feed(request_id, item)
+            else:
+                return
+            request.waiting.popleft()
+            if request.inlet is not None:
+                request.inlet.consumed(request_id)
+
+    def _room(self, request_id: str, request: _Open) -> int:
+        """How many chunks the request may emit now."""
+        room = request.credit if request.reports else None
+        if request.outlet is not None:
+            edge = request.outlet.room(request_id)
+            room = edge if room is None else min(room, edge)
+        return room or 0
+
+    def _hand_on(self, emit: Emit) -> None:
+        request = self._open[emit.request_id]
+        if emit.chunk is not None:
+            if request.outlet is not None:
+                request.outlet.send(emit.request_id, emit.chunk)
+            if request.reports:
+                request.credit -= 1
+                output = StageOutput(emit.request_id, emit.chunk, finished=False)
+                self._reports.append(Output(request.face, output))
+        if emit.end is not None:
+            request.end = emit.end
+            if request.outlet is not None:
+                request.outlet.end(emit.request_id)
+
+    def _finish_if_drained(self, request_id: str, request: _Open) -> None:
+        if request.outlet is not None and not request.outlet.drained(request_id):
+            return
+        end = request.end
+        self._drop(request_id)
+        self._reports.append(Output(request.face, StageOutput(request_id, end, finished=True)))
+
+    def _fail(self, request_id: str, error: RequestError) -> None:
+        face = self._open[request_id].face
+        self._drop(request_id)
+        self._report_error(face, request_id, error)
+
+    def _report_error(self, face: int, request_id: str, error: RequestError) -> None:
+        output = StageOutput(request_id, None, finished=True, error=error)
+        self._reports.append(Output(face, output))
+
+    def _abort(self, face: int, request_id: str) -> None:
+        """Also where the request never came: then its edge must not keep anything for it."""
+        if request_id in self._open:
+            self._drop(request_id)
+        else:
+            self._hang_up(face, request_id)
+        self._reports.append(AbortDone(face, request_id))
+
+    def _drop(self, request_id: str) -> None:
+        """The one place where a request leaves the worker."""
+        request = self._open.pop(request_id)
+        self._runnable.pop(request_id, None)
+        self._stage.close(request_id)
+        if request.outlet is not None:
+            request.outlet.close(request_id)
+        if request.inlet is not None:
+            request.inlet.hang_up(request_id)
+
+    def _hang_up(self, face: int, request_id: str) -> None:
+        self._parked.pop((face, request_id), None)
+        inlet = self._faces[face].inlet
+        if inlet is not None:
+            inlet.hang_up(request_id)

@@ -1,0 +1,82 @@
+"""Request models: what is taken, what is ignored, and how a fault is said."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from openapi.chat_request import ChatRequest
+from openapi.problems import param_of, problem_of
+from openapi.speech import SpeechRequest
+
+SPEECH = {"model": "m", "input": "hi", "voice": "v"}
+NOT_A_FORMAT = (
+    "Invalid value for 'response_format': 'mpeg'. Supported values are: 'mp3', 'opus', 'aac', "
+    "'flac', 'wav', 'pcm'."
+)
+TOO_LONG = (
+    "Invalid 'instructions': string too long. Expected a string with maximum length 4096, "
+    "but got a string with length 4097 instead."
+)
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def problem(model, body):
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate_json(json.dumps(body))
+    return problem_of(refused.value)
+
+
+@pytest.mark.parametrize(("model", "body"), [(SpeechRequest, SPEECH), (ChatRequest, CHAT)])
+def test_every_optional_field_may_be_null(model, body):
+    optional = {name: None for name in model.model_fields if name not in body}
+    model.model_validate_json(json.dumps({**optional, **body}))
+
+
+def test_a_voice_may_be_an_object():
+    assert SpeechRequest.model_validate({**SPEECH, "voice": {"id": "v", "x": 1}}).voice == "v"
+
+
+def test_text_and_parts_are_the_same():
+    parts = [{"type": "text", "text": "h"}, {"type": "text", "text": "i"}]
+    whole = ChatRequest.model_validate({**CHAT, "messages": [{"role": "user", "content": parts}]})
+    assert whole.messages[0].text == ChatRequest.model_validate(CHAT).messages[0].text == "hi"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"speed": 9},
+            "Invalid 'speed': number too large. Expected a value <= 4, but got 9 instead.",
+        ),
+        (
+            {"speed": "fast"},
+            "Invalid type for 'speed': expected a number, but got a string instead.",
+        ),
+        (
+            {"response_format": "mpeg"},
+            NOT_A_FORMAT,
+        ),
+        (
+            {"instructions": "x" * 4097},
+            TOO_LONG,
+        ),
+        ({"input": None}, "Invalid type for 'input': expected a string, but got null instead."),
+    ],
+)
+def test_a_fault_is_said_as_openai_says_it(changes, message):
+    assert problem(SpeechRequest, {**SPEECH, **changes}).message == message
+
+
+def test_a_long_value_is_not_repeated_whole():
+    assert len(problem(SpeechRequest, {**SPEECH, "stream_format": "x" * 9999}).message) < 200
+
+
+def test_fields_are_named_as_they_are_written():
+    assert param_of(("messages", 0, "content", 1, "text")) == "messages[0].content[1].text"
+
+
+@pytest.mark.parametrize("body", [[], 5, "x", None])
+def test_a_body_that_is_no_object_is_said_so(body):
+    assert "JSON object" in problem(SpeechRequest, body).message

@@ -1,0 +1,150 @@
+"""Who may run, who waits, in which order, and who is told no."""
+
+import asyncio
+
+import anyio
+import pytest
+
+from orchestrator import Admission, AsyncChunkOrchestrator
+from stages.errors import DeadlineError, OverloadedError
+from tests.orchestrator.scripted import running, scripted_stages, settle, told
+
+
+async def enter(admission, key, order, group, places=1):
+    """Enter in the background; the name and the ticket go into `order` once admitted."""
+
+    async def wait():
+        order.append((key, await admission.enter(key, places)))
+
+    group.start_soon(wait)
+    await settle()
+
+
+async def test_beyond_running_and_waiting_a_request_is_refused_at_once():
+    admission = Admission(max_running=2, max_waiting=1)
+    order = []
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            await enter(admission, "a", order, group)
+        with pytest.raises(OverloadedError):
+            await admission.enter("a")
+        stats = admission.stats()
+        assert (stats.num_running, stats.num_waiting, stats.num_refused) == (2, 1, 1)
+        order[0][1].release()
+        await settle()
+        assert len(order) == 3
+
+
+async def test_waiting_requests_start_round_robin_by_key():
+    admission = Admission(max_running=1, max_waiting=6)
+    first = await admission.enter("a")
+    order = []
+    async with anyio.create_task_group() as group:
+        for key in ("a", "a", "b", "a", "b"):
+            await enter(admission, key, order, group)
+        tickets = [first]
+        for _ in range(5):
+            tickets.pop().release()
+            await settle()
+            tickets.append(order[-1][1])
+    assert [key for key, _ in order] == ["a", "b", "a", "b", "a"]
+
+
+async def test_a_key_may_hold_only_its_share_of_the_waiting_places():
+    admission = Admission(max_running=1, max_waiting=4)
+    await admission.enter("a")
+    order = []
+    async with anyio.create_task_group() as group:
+        await enter(admission, "b", order, group)
+        await enter(admission, "a", order, group)
+        await enter(admission, "a", order, group)
+        with pytest.raises(OverloadedError):
+            await admission.enter("a")
+        await enter(admission, "b", order, group)
+        assert admission.stats().num_waiting == 4
+        group.cancel_scope.cancel()
+    assert admission.stats().num_waiting == 0
+
+
+async def test_one_who_leaves_the_line_makes_room_and_takes_no_place():
+    admission = Admission(max_running=1, max_waiting=1)
+    first = await admission.enter()
+    with anyio.move_on_after(1):
+        await admission.enter()
+    assert admission.stats().num_waiting == 0
+    first.release()
+    assert admission.stats().num_running == 0
+
+
+async def test_one_who_leaves_in_the_moment_of_his_turn_gives_the_place_back():
+    admission = Admission(max_running=1, max_waiting=1)
+    first = await admission.enter()
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(admission.enter())
+        await settle()
+        first.release()
+        waiting.cancel()
+    assert waiting.cancelled()
+    assert admission.stats().num_running == 0
+
+
+async def test_a_ticket_is_given_back_once():
+    admission = Admission(max_running=2, max_waiting=0)
+    ticket, _ = await admission.enter(), await admission.enter()
+    ticket.release()
+    ticket.release()
+    assert admission.stats().num_running == 1
+
+
+async def test_a_group_enters_whole_or_not_at_all():
+    admission = Admission(max_running=4, max_waiting=2)
+    await admission.enter(places=2)
+    with pytest.raises(OverloadedError):
+        await admission.enter(places=3)
+    await admission.enter(places=2)
+    assert admission.stats().num_running == 4
+
+
+@pytest.fixture
+def stages():
+    return scripted_stages(1)[0]
+
+
+@pytest.fixture
+async def orchestrator(stages):
+    admission = Admission(max_running=1, max_waiting=1)
+    async with running(
+        AsyncChunkOrchestrator(stages, {0}, lambda *_: None, admission=admission)
+    ) as orchestrator:
+        yield orchestrator
+
+
+async def test_a_place_is_free_again_when_the_request_is_gone_and_not_when_its_client_is(
+    orchestrator, stages
+):
+    stages[0].acknowledges = False
+    async with orchestrator.stream("one"):
+        pass
+    began = asyncio.get_running_loop().time()
+    async with orchestrator.stream("two") as outputs:
+        assert asyncio.get_running_loop().time() - began == pytest.approx(0.5, abs=0.01)
+        stages[0].report(outputs.request_id, "x", finished=True)
+        assert told(await anext(outputs)) == (0, "x", True)
+
+
+async def test_the_deadline_also_bounds_the_wait(orchestrator):
+    async with orchestrator.stream("one"):
+        with pytest.raises(DeadlineError):
+            async with orchestrator.stream("two", deadline_s=3):
+                pass
+        assert asyncio.get_running_loop().time() == pytest.approx(3, abs=0.01)
+
+
+async def test_what_is_left_of_the_deadline_after_waiting_still_holds(orchestrator, stages):
+    loop = asyncio.get_running_loop()
+    async with orchestrator.stream("one") as first:
+        loop.call_later(2, stages[0].report, first.request_id, None, True)
+        async with orchestrator.stream("two", deadline_s=3) as outputs:
+            output = await anext(outputs)
+            assert isinstance(output.error, DeadlineError)
+            assert loop.time() == pytest.approx(3, abs=0.01)

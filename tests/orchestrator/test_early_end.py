@@ -1,0 +1,222 @@
+"""Errors, aborts, deadlines, deaths and silence: one terminal each, and nothing left."""
+
+import asyncio
+
+import anyio
+import pytest
+
+from orchestrator import AsyncChunkOrchestrator
+from stages.errors import (
+    AbortedError,
+    DeadlineError,
+    RequestError,
+    UnavailableError,
+    WorkerDiedError,
+)
+from tests.orchestrator.scripted import (
+    nothing_comes,
+    running,
+    scripted_stages,
+    settle,
+    told,
+)
+
+
+@pytest.fixture
+def stages():
+    return scripted_stages()[0]
+
+
+@pytest.fixture
+def silent():
+    return []
+
+
+@pytest.fixture
+async def orchestrator(stages, silent):
+    orchestrator = AsyncChunkOrchestrator(
+        stages, {0, 2}, lambda k, _prompt: f"warm{k}", on_silent=silent.append
+    )
+    async with running(orchestrator):
+        yield orchestrator
+
+
+async def test_an_error_aborts_the_other_stages_and_is_the_one_terminal(orchestrator, stages):
+    s0, s1, s2 = stages
+    error = RequestError("r1", "boom")
+    await orchestrator.add_request("r1", "hi")
+    s0.report("r1", "text")
+    await orchestrator.next_output()
+    s1.report("r1", None, finished=True, error=error)
+    output = await orchestrator.next_output()
+    assert (output.stage_id, output.data, output.finished, output.error) == (1, None, True, error)
+    assert [stage.aborts for stage in stages] == [["r1"], [], ["r1"]]
+    s2.report("r1", "late", finished=True)
+    assert await nothing_comes(orchestrator)
+    assert orchestrator.dropped_outputs == 1
+
+
+async def test_the_error_waits_for_the_acknowledgements_but_not_longer_than_half_a_second(
+    orchestrator, stages, silent
+):
+    s0, _s1, s2 = stages
+    s2.acknowledges = False
+    await orchestrator.add_request("r1", "hi")
+    s0.report("r1", None, finished=True, error=RequestError("r1", "boom"))
+    assert await nothing_comes(orchestrator)
+    output = await orchestrator.next_output()
+    assert isinstance(output.error, RequestError)
+    assert asyncio.get_running_loop().time() == pytest.approx(0.5, abs=0.01)
+    assert silent == [2]
+
+
+async def test_outputs_of_a_closing_request_are_discarded_and_still_count_as_finished(
+    orchestrator, stages, silent
+):
+    s0, _s1, s2 = stages
+    s2.acknowledges = False
+    await orchestrator.add_request("r1", "hi")
+    s0.report("r1", None, finished=True, error=RequestError("r1", "boom"))
+    await settle()
+    s2.report("r1", "wav")
+    s2.report("r1", "wav", finished=True)
+    output = await orchestrator.next_output()
+    assert output.error is not None
+    assert output.finished
+    assert silent == []
+
+
+async def test_a_silent_stage_is_aborted_after_the_drain_time_and_the_terminal_goes_out(
+    orchestrator, stages
+):
+    s0, s1, s2 = stages
+    await orchestrator.add_request("r1", "hi")
+    s0.report("r1", "text", finished=True)
+    s2.report("r1", "wav", finished=True)
+    await orchestrator.next_output()
+    assert told(await orchestrator.next_output()) == (2, "wav", True)
+    assert s1.aborts == ["r1"]
+    assert orchestrator.drain_timeouts == 1
+    assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.01)
+
+
+async def test_a_deadline_ends_a_request_whose_stage_stalls(orchestrator, stages):
+    await orchestrator.add_request("r1", "hi", deadline_s=3)
+    output = await orchestrator.next_output()
+    assert isinstance(output.error, DeadlineError)
+    assert [stage.aborts for stage in stages] == [["r1"]] * 3
+    assert asyncio.get_running_loop().time() == pytest.approx(3, abs=0.01)
+
+
+async def test_a_worker_that_dies_fails_what_it_held_and_nothing_else(orchestrator, stages):
+    s0, s1, s2 = stages
+    await orchestrator.add_request("held", "hi")
+    await orchestrator.add_request("text only", "hi", last_stage=0)
+    await orchestrator.add_request("over", "hi")
+    s2.report("over", "wav", finished=True)
+    await orchestrator.next_output()
+    s2.die(RuntimeError("killed"))
+    output = await orchestrator.next_output()
+    assert (output.request_id, type(output.error)) == ("held", WorkerDiedError)
+    s0.report("text only", "text", finished=True)
+    assert told(await orchestrator.next_output()) == (0, "text", True)
+    s0.report("over", "text", finished=True)
+    s1.report("over", None, finished=True)
+    assert told(await orchestrator.next_output()) == (0, "text", True)
+    with pytest.raises(UnavailableError):
+        await orchestrator.add_request("new", "hi")
+
+
+async def test_a_submit_that_fails_ends_the_request_and_later_stages_get_an_abort_instead(
+    orchestrator, stages
+):
+    s0, s1, s2 = stages
+    s1.submit_error = RuntimeError("full")
+    await orchestrator.add_request("r1", "hi")
+    output = await orchestrator.next_output()
+    assert (output.stage_id, type(output.error)) == (1, RequestError)
+    assert len(s2.submits) + len(s2.aborts) >= 1
+    assert s0.aborts == ["r1"]
+
+
+async def test_a_request_aborted_before_its_submits_gets_one_abort_in_their_place(
+    orchestrator, stages
+):
+    await orchestrator.add_request("r1", "hi")
+    orchestrator.abort("r1")
+    output = await orchestrator.next_output()
+    assert isinstance(output.error, AbortedError)
+    for stage in stages:
+        assert len(stage.aborts) == 1
+
+
+async def test_an_id_that_is_live_and_a_request_without_a_final_stage_are_refused(stages):
+    async with running(AsyncChunkOrchestrator(stages, {2}, lambda *_: None)) as orchestrator:
+        await orchestrator.add_request("r1", "hi")
+        with pytest.raises(ValueError, match="is live"):
+            await orchestrator.add_request("r1", "hi")
+        with pytest.raises(ValueError, match="no final stage"):
+            await orchestrator.add_request("r2", "hi", last_stage=1)
+        with pytest.raises(ValueError, match="not one of 3 stages"):
+            await orchestrator.add_request("r3", "hi", last_stage=3)
+
+
+async def test_shutdown_gives_every_live_request_its_error_terminal(stages):
+    orchestrator = AsyncChunkOrchestrator(stages, {0, 2}, lambda *_: None)
+    await orchestrator.start()
+    stages[1].acknowledges = False
+    async with anyio.create_task_group() as group, orchestrator.stream("hi") as outputs:
+        await settle()
+        group.start_soon(orchestrator.shutdown)
+        output = await anext(outputs)
+        assert output.finished
+        assert isinstance(output.error, AbortedError)
+
+
+async def test_a_stream_ends_with_its_terminal_and_stays_out_of_next_output(orchestrator, stages):
+    s0, s1, s2 = stages
+    async with orchestrator.stream("hi") as outputs:
+        await settle()
+        (request_id, _prompt) = s0.submits[0]
+        s0.report(request_id, "text", finished=True)
+        s1.report(request_id, None, finished=True)
+        s2.report(request_id, "wav", finished=True)
+        seen = [told(output) async for output in outputs]
+    assert seen == [(0, "text", False), (2, "wav", True)]
+    assert await nothing_comes(orchestrator)
+    assert [stage.aborts for stage in stages] == [[], [], []]
+
+
+async def test_leaving_a_stream_early_aborts_every_stage(orchestrator, stages):
+    async with orchestrator.stream("hi") as outputs:
+        stages[0].report(outputs.request_id, "text")
+        await anext(outputs)
+    await settle()
+    assert [stage.aborts for stage in stages] == [[outputs.request_id]] * 3
+    assert await nothing_comes(orchestrator)
+
+
+async def test_two_streams_with_the_same_prompt_have_ids_of_their_own(orchestrator):
+    async with orchestrator.stream("hi") as one, orchestrator.stream("hi") as other:
+        assert one.request_id != other.request_id
+
+
+async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
+    credits = []
+
+    class WorkerStage(type(stages[0])):
+        def credit(self, request_id, chunks):
+            credits.append((request_id, chunks))
+
+        async def up(self):
+            await asyncio.Event().wait()
+
+    s0 = WorkerStage()
+    async with running(AsyncChunkOrchestrator([s0], {0}, lambda *_: None)) as orchestrator:
+        async with orchestrator.stream("hi") as outputs:
+            s0.report(outputs.request_id, "a")
+            await anext(outputs)
+            assert credits == []
+            s0.report(outputs.request_id, "b", finished=True)
+            await anext(outputs)
+            assert credits == [(outputs.request_id, 1)]

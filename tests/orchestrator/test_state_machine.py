@@ -1,0 +1,332 @@
+"""Any order of outputs, errors, aborts, deaths, silence, leaving and late outputs; I1 to I10 hold.
+
+Hypothesis drives both forms over scripted stages on a virtual clock and looks after every step.
+`NANO_OMNI_EXAMPLES` sets how many runs (`make verify` sets many).
+"""
+
+import asyncio
+import os  # the tests' own knob
+from collections import Counter, defaultdict
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from orchestrator import AsyncChunkOrchestrator, Orchestrator
+from stages.errors import OmniError, RequestError, WorkerDiedError
+from tests.orchestrator.scripted import ScriptedStage, settle
+from tests.virtual_clock import VirtualClockLoop
+
+EXAMPLES = int(os.environ.get("NANO_OMNI_EXAMPLES", "400"))  # noqa: TID251
+FINAL = {0, 2}
+DEADLINE_S = 20.0
+STAGES = st.integers(0, 2)
+
+
+class WorkerStage(ScriptedStage):
+    """A scripted stage that can die and come back."""
+
+    def __init__(self, stage_id):
+        super().__init__(stage_id=stage_id)
+        self.open = set()  # what a real worker would hold
+        self.unacknowledged = set()  # told to abort, and silent
+        self.credits = Counter()
+        self.alive = asyncio.Event()
+        self.alive.set()
+
+    async def submit(self, request_id, stage_input):
+        await super().submit(request_id, stage_input)
+        self.open.add(request_id)
+
+    async def abort(self, request_id):
+        self.unacknowledged.add(request_id)
+        await super().abort(request_id)
+        self.unacknowledged.discard(request_id)
+        self.open.discard(request_id)
+
+    async def up(self):
+        await self.alive.wait()
+
+    def credit(self, request_id, chunks):
+        self.credits[request_id] += chunks
+
+    def report(self, request_id, data=None, finished=False, error=None):
+        if finished:
+            self.open.discard(request_id)
+        super().report(request_id, data, finished, error)
+
+
+class Life:
+    """What the test knows of one request."""
+
+    def __init__(self, last_stage, streamed):
+        self.last_stage = last_stage
+        self.streamed = streamed
+        self.reading = True
+        self.seen = []
+        self.reported = defaultdict(list)  # data by stage, while the request was live
+        self.errors = []  # of stages, deaths, aborts: what may be its end
+
+
+class Machine(RuleBasedStateMachine):
+    form = AsyncChunkOrchestrator
+
+    def __init__(self):
+        super().__init__()
+        self.runner = asyncio.Runner(loop_factory=VirtualClockLoop)
+        self.lives = {}
+        self.readers = {}
+        self.count = 0
+        self.runner.run(self._start())
+
+    async def _start(self):
+        self.stages = [WorkerStage(k) for k in range(3)]
+        self.orchestrator = self.form(self.stages, FINAL, lambda *given: given)
+        await self.orchestrator.start()
+        await settle()
+        self.base_tasks = len(asyncio.all_tasks())
+        self.collector = asyncio.get_running_loop().create_task(self._collect())
+
+    async def _collect(self):
+        while True:
+            output = await self.orchestrator.next_output()
+            self.lives[output.request_id].seen.append(output)
+
+    @property
+    def live(self):
+        return sorted(self.orchestrator._states)
+
+    # What can happen.
+
+    @precondition(lambda self: len(self.live) < 3)
+    @rule(last_stage=st.sampled_from([2, 2, 0]), streamed=st.booleans())
+    def add(self, last_stage, streamed):
+        self.runner.run(self._add(last_stage, streamed))
+
+    async def _add(self, last_stage, streamed):
+        life = Life(last_stage, streamed)
+        try:
+            if streamed:
+                await self._add_stream(life)
+            else:
+                name = f"client-{self.count}"
+                self.count += 1
+                await self.orchestrator.add_request(name, "prompt", last_stage, DEADLINE_S)
+                self.lives[name] = life
+        except OmniError:
+            assert self.orchestrator._down
+        await settle()
+
+    async def _add_stream(self, life):
+        scope = self.orchestrator.stream(
+            "prompt", last_stage=life.last_stage, deadline_s=DEADLINE_S
+        )
+        outputs = await scope.__aenter__()
+        self.lives[outputs.request_id] = life
+        self.readers[outputs.request_id] = (scope, outputs)
+
+    @precondition(lambda self: any(not self.lives[name].streamed for name in self.live))
+    @rule(data=st.data())
+    def add_an_id_that_is_live(self, data):
+        name = data.draw(st.sampled_from([n for n in self.live if not self.lives[n].streamed]))
+        with pytest.raises((ValueError, OmniError)):
+            self.runner.run(self.orchestrator.add_request(name, "prompt"))
+
+    @property
+    def at_work(self):
+        """The stages that hold a live request, with the request."""
+        live = self.live
+        return [(k, name) for k, s in enumerate(self.stages) for name in sorted(s.open & set(live))]
+
+    @precondition(lambda self: self.at_work)
+    @rule(data=st.data(), finished=st.booleans(), empty=st.booleans())
+    def report(self, data, finished, empty):
+        stage_id, name = data.draw(st.sampled_from(self.at_work))
+        reported = self.lives[name].reported[stage_id]
+        value = None if empty else (stage_id, len(reported))
+        if value is not None:
+            reported.append(value)
+        self.stages[stage_id].report(name, value, finished)
+        self.runner.run(settle())
+
+    @precondition(lambda self: self.at_work)
+    @rule(order=st.permutations([0, 1, 2]), settles=st.booleans())
+    def finish_all_stages(self, order, settles):
+        """Every stage that holds the oldest request reports its end, in some order."""
+        name = self.live[0]
+        for stage_id in order:
+            if name in self.stages[stage_id].open:
+                value = (stage_id, len(self.lives[name].reported[stage_id]))
+                self.lives[name].reported[stage_id].append(value)
+                self.stages[stage_id].report(name, value, True)
+                if settles:
+                    self.runner.run(settle())
+                    self.check_all()
+        self.runner.run(settle())
+
+    def check_all(self):
+        """The invariants, in the middle of a rule."""
+        self.one_terminal_and_nothing_after_it()
+        self.a_terminal_means_that_no_stage_is_at_work_for_it()
+        self.the_client_sees_final_stages_in_their_order()
+
+    @precondition(lambda self: self.at_work)
+    @rule(data=st.data())
+    def fail(self, data):
+        stage_id, name = data.draw(st.sampled_from(self.at_work))
+        error = RequestError(name, "scripted")
+        self.lives[name].errors.append(error)
+        self.stages[stage_id].report(name, None, True, error)
+        self.runner.run(settle())
+
+    @precondition(lambda self: len(self.lives) > len(self.live))
+    @rule(data=st.data(), stage_id=STAGES, finished=st.booleans())
+    def report_late(self, data, stage_id, finished):
+        gone = sorted(set(self.lives) - set(self.live))
+        dropped = self.orchestrator.dropped_outputs
+        if self.stages[stage_id].alive.is_set():
+            self.stages[stage_id].report(data.draw(st.sampled_from(gone)), "late", finished)
+            self.runner.run(settle())
+            assert self.orchestrator.dropped_outputs == dropped + 1
+
+    @precondition(lambda self: self.live)
+    @rule(data=st.data())
+    def abort(self, data):
+        name = data.draw(st.sampled_from(self.live))
+        self.orchestrator.abort(name)
+        self.runner.run(settle())
+
+    @precondition(lambda self: self.readers)
+    @rule(data=st.data())
+    def leave(self, data):
+        name = data.draw(st.sampled_from(sorted(self.readers)))
+        scope, _ = self.readers.pop(name)
+        self.lives[name].reading = False
+        self.runner.run(scope.__aexit__(None, None, None))
+        self.runner.run(settle())
+
+    @precondition(lambda self: self.readers)
+    @rule(data=st.data())
+    def read(self, data):
+        name = data.draw(st.sampled_from(sorted(self.readers)))
+        self.runner.run(self._read(name))
+
+    async def _read(self, name):
+        _, outputs = self.readers[name]
+        try:
+            async with asyncio.timeout(1e-6):
+                self.lives[name].seen.append(await anext(outputs))
+        except (TimeoutError, StopAsyncIteration):
+            pass
+
+    @rule(stage_id=STAGES, really=st.integers(0, 3))
+    def die(self, stage_id, really):
+        stage = self.stages[stage_id]
+        if stage.alive.is_set() and really == 0:
+            stage.alive.clear()
+            for name in stage.open & set(self.live):
+                self.lives[name].errors.append(WorkerDiedError)
+            stage.open.clear()
+            stage.die(RuntimeError("scripted death"))
+            self.runner.run(settle())
+
+    @precondition(lambda self: any(not stage.alive.is_set() for stage in self.stages))
+    @rule()
+    def come_back(self):
+        for stage in self.stages:
+            stage.alive.set()
+        self.runner.run(settle())
+        assert self.orchestrator._down == set()
+
+    @rule(stage_id=STAGES, acknowledges=st.booleans())
+    def fall_silent(self, stage_id, acknowledges):
+        self.stages[stage_id].acknowledges = acknowledges
+
+    @rule(seconds=st.sampled_from([0.1, 0.1, 0.1, 0.6, 2.1, 25.0]))
+    def wait(self, seconds):
+        self.runner.run(asyncio.sleep(seconds))
+        if seconds > DEADLINE_S + 3:
+            assert self.live == []
+
+    # What always holds.
+
+    @invariant()
+    def one_terminal_and_nothing_after_it(self):
+        for name, life in self.lives.items():
+            ends = [output.finished for output in life.seen]
+            assert sum(ends) <= 1, name
+            assert not any(ends[:-1]), name
+
+    @invariant()
+    def a_terminal_means_that_no_stage_is_at_work_for_it(self):
+        """I2, I8: each has finished, acknowledged its abort, died, or kept silent too long."""
+        for name, life in self.lives.items():
+            if life.seen and life.seen[-1].finished:
+                assert name not in self.orchestrator._states
+                for stage in self.stages:
+                    assert name not in stage.open or name in stage.unacknowledged
+
+    @invariant()
+    def what_is_over_is_ended_everywhere(self):
+        """I9: no stage that listens holds a request which the orchestrator has let go."""
+        for stage in self.stages:
+            assert stage.open - stage.unacknowledged <= set(self.orchestrator._states)
+
+    @invariant()
+    def each_stage_is_submitted_at_most_once(self):
+        for stage in self.stages:
+            assert max(Counter(name for name, _ in stage.submits).values(), default=0) <= 1
+
+    @invariant()
+    def the_client_sees_final_stages_in_their_order(self):
+        for life in self.lives.values():
+            for stage_id in range(3):
+                data = [o.data for o in life.seen if o.stage_id == stage_id and o.data is not None]
+                assert not data or stage_id in FINAL
+                reported = life.reported[stage_id]
+                assert data == reported[: len(data)]
+
+    @invariant()
+    def an_error_is_one_that_happened(self):
+        for life in self.lives.values():
+            if life.seen and (error := life.seen[-1].error) is not None and life.errors:
+                kinds = [e if isinstance(e, type) else type(e) for e in life.errors]
+                assert isinstance(error, (*kinds, OmniError))
+
+    def teardown(self):
+        self.runner.run(self._end())
+        self.runner.close()
+
+    async def _end(self):
+        await asyncio.sleep(DEADLINE_S + 3)  # I7: whatever stages did, all is over by now
+        assert self.orchestrator._states == {}
+        for name in list(self.readers):
+            while not (self.lives[name].seen and self.lives[name].seen[-1].finished):
+                await self._read(name)
+        for name, life in self.lives.items():
+            if life.reading:
+                assert life.seen, name
+                assert life.seen[-1].finished, name
+        for scope, _ in self.readers.values():
+            await scope.__aexit__(None, None, None)
+        await settle()
+        assert len(asyncio.all_tasks()) == self.base_tasks + 1
+        self.collector.cancel()
+        await self.orchestrator.shutdown()
+
+
+class SequentialMachine(Machine):
+    form = Orchestrator
+
+
+for machine in (Machine, SequentialMachine):
+    machine.TestCase.settings = settings(
+        max_examples=EXAMPLES,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+TestAsyncChunk = Machine.TestCase
+TestSequential = SequentialMachine.TestCase

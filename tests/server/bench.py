@@ -1,0 +1,124 @@
+"""An app over scripted stages: tests say what the stages report, and see what they were told."""
+
+from contextlib import asynccontextmanager
+
+import anyio
+import numpy as np
+
+from server.app import create_app
+from server.service import Service
+from server.settings import Settings
+from stages.fakes.prompts import FakePrompts
+from stages.messages import AudioChunk, AudioEnd, SpeechEnd, StageOutput, TextChunk, TextEnd
+from stages.pipelines.build import build
+from stages.pipelines.config import BuildConfig
+from stages.pipelines.fake import is_speakable
+from stages.pipelines.pipeline import Pipeline, Voice
+
+SPEECH = {"model": "speaker", "input": "Hello there.", "voice": "low", "response_format": "pcm"}
+CHAT = {"model": "chatter", "messages": [{"role": "user", "content": "Hello"}]}
+SPOKEN = {**CHAT, "modalities": ["text", "audio"], "audio": {"voice": "low", "format": "pcm16"}}
+
+
+class ScriptedStage:
+    """A handle. A submit is answered with `script`, each item a report; abort is noted."""
+
+    def __init__(self, *script):
+        self.script = script
+        self.submitted = []
+        self.aborted = anyio.Event()
+        self.started = anyio.Event()
+        self._send, self._reports = anyio.create_memory_object_stream(float("inf"))
+
+    async def submit(self, request_id, stage_input):
+        self.submitted.append((request_id, stage_input))
+        for item in self.script:
+            self.report(item)
+        self.started.set()
+
+    def report(self, item):
+        """What the stage says next of its last request: data, an end, or a failure."""
+        request_id = self.submitted[-1][0]
+        ends = isinstance(item, TextEnd | AudioEnd | SpeechEnd)
+        if isinstance(item, Exception):
+            output = StageOutput(request_id, None, True, item)
+        else:
+            output = StageOutput(request_id, item, ends)
+        self._send.send_nowait(output)
+
+    async def next_output(self):
+        return await self._reports.receive()
+
+    async def abort(self, _request_id):
+        self.aborted.set()
+
+    def close(self):
+        self._send.close()
+        self._reports.close()
+
+
+class ScriptedDeployment:
+    """Scripted stages as a speech model, a chat model, and one that only writes."""
+
+    def __init__(self, thinker, talker, sounder):
+        self.is_up = True
+        self.speech = talker, sounder
+        self.chat = thinker, ScriptedStage(SpeechEnd(1)), ScriptedStage(*sounder.script)
+        self.writer = (ScriptedStage(*thinker.script),)
+        voices = Voice("low", "en-US"), Voice("high", "en-GB")
+        self.pipelines = (
+            _pipeline("speaker", ("tts-1",), self.speech, {1}, voices, None),
+            _pipeline("chatter", ("gpt-audio",), self.chat, {0, 2}, voices, FakePrompts()),
+            _pipeline("org/writer", (), self.writer, {0}, (), FakePrompts()),
+        )
+
+    async def start(self):
+        pass
+
+    async def stop(self):
+        self.is_up = False
+        for stage in {*self.speech, *self.chat, *self.writer}:
+            stage.close()
+
+
+def _pipeline(model_id, aliases, handles, final, voices, prompts):
+    names = tuple(f"stage{k}" for k in range(len(handles)))
+    return Pipeline(
+        model_id, aliases, names, handles, frozenset(final), voices, is_speakable, prompts
+    )
+
+
+def tone(num_samples, value=1):
+    return AudioChunk(np.full(num_samples, value, np.int16), 24_000)
+
+
+HELLO = (TextChunk("Hi", 1), TextChunk(" there", 1), TextEnd("stop", 5, 2))
+SOUND = (tone(2400, 1), tone(2401, 2), AudioEnd(4801, 5))
+
+
+@asynccontextmanager
+async def scripted(thinker=HELLO, sounder=SOUND, **settings):
+    """The app, and the deployment behind it."""
+    stages = ScriptedStage(*thinker), ScriptedStage(SpeechEnd(1)), ScriptedStage(*sounder)
+    deployment = ScriptedDeployment(*stages)
+    service = Service(Settings(**settings), lambda: deployment)
+    async with service.running():
+        await service.settled.wait()
+        assert service.failure is None
+        yield create_app(service), deployment
+
+
+def fake_service(**settings):
+    """A service over the fake deployment."""
+    chosen = Settings(model="fake", **settings)
+    return Service(chosen, lambda: build("fake", BuildConfig(chosen.cache_dir)))
+
+
+@asynccontextmanager
+async def fake():
+    """The app over the fake deployment."""
+    service = fake_service()
+    async with service.running():
+        await service.settled.wait()
+        assert service.failure is None
+        yield create_app(service)

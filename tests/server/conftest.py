@@ -1,0 +1,14 @@
+"""The server's tests log warnings only, and leave the log as it was."""
+
+import logging
+
+import pytest
+import structlog
+
+
+@pytest.fixture(autouse=True)
+def quiet_logs():
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    yield
+    structlog.configure(**before)
