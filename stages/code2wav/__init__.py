@@ -1,0 +1,1 @@
+"""The code2wav stage: latent frames in, sound out (the HiFi-GAN decoder of a Piper voice)."""

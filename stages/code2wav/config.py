@@ -1,0 +1,22 @@
+"""Settings of the code2wav stage. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stages.talker.voice import bundled_voices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Code2WavConfig:
+    """`voices` are `.onnx` files by name. `device`: cpu, cuda:N or auto. `dtype`: float32, bfloat16
+    (close, not equal) or auto, which is float32."""
+
+    voices: Mapping[str, Path] = field(default_factory=bundled_voices)
+    device: str = "auto"
+    dtype: str = "auto"

@@ -1,0 +1,127 @@
+"""The decoder of a Piper voice: HiFi-GAN (Kong et al. 2020, arXiv 2010.05646), as VITS uses it.
+
+Sizes, strides and dilations follow from the voice's file, for both kinds of residual block.
+A chunk is decoded with as much context as reaches its samples, which is trimmed before each
+upsampling, so that chunks joined equal the whole to rounding and cost little more. Chunks of one
+size have one shape wherever they are in the signal: a new shape costs a CPU three times the time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional
+
+from stages.convolution import Conv, Parameters, Up, Window
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_SLOPE = 0.1
+_LAST_SLOPE = 0.01
+
+
+class _ResidualBlock:
+    """A chain of x + convs(x): one convolution in each step, or two (high quality voices)."""
+
+    def __init__(self, parameters: Parameters, module: str) -> None:
+        self._steps: list[list[Conv]] = []
+        for kinds in (("convs",), ("convs1", "convs2")):
+            for step in range(parameters.count(f"{module}.{kinds[0]}.{{}}")):
+                names = [f"{module}.{kind}.{step}" for kind in kinds]
+                self._steps.append([parameters.conv(name) for name in names])
+        self.reach = sum(conv.reach for step in self._steps for conv in step)
+
+    def __call__(self, window: Window) -> Tensor:
+        rows = window.rows
+        for step in self._steps:
+            change = rows
+            for conv in step:
+                change = conv(window.blank(functional.leaky_relu(change, _SLOPE)))
+            rows = change.add_(rows)
+        return rows
+
+
+class _Stage:
+    """One upsampling and the mean of the residual blocks after it."""
+
+    def __init__(self, up: Up, blocks: list[_ResidualBlock]) -> None:
+        self.up = up
+        self._blocks = blocks
+        self._reach = max(block.reach for block in blocks)
+
+    def __call__(self, window: Window) -> None:
+        rows = window.blank(functional.leaky_relu(window.rows, _SLOPE))
+        window.stretch(self.up(rows), self.up.stride)
+        total = self._blocks[0](window)
+        for block in self._blocks[1:]:
+            total.add_(block(window))
+        window.rows = total.div_(len(self._blocks))
+
+    def reach(self, num_rows: int) -> int:
+        """Rows of input beside those that become a window, for it and `num_rows` beside it."""
+        return self.up.reach(num_rows + self._reach)
+
+
+class HifiGan:
+    """Latent frames to `hop` samples each; `reach` frames of context on each side are exact."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._device, self._dtype = parameters.device, parameters.dtype
+        self.hop = parameters.onnx.hop
+        self._pre = parameters.conv("dec.conv_pre")
+        self._post = parameters.conv("dec.conv_post")
+        num_stages = parameters.count("dec.ups.{}")
+        num_blocks = 1 + max(
+            int(name.split(".")[2])
+            for name in parameters.onnx.convolutions
+            if name.startswith("dec.resblocks.")
+        )
+        self._stages: list[_Stage] = []
+        for number in range(num_stages):
+            per_stage = num_blocks // num_stages
+            blocks = range(number * per_stage, (number + 1) * per_stage)
+            names = [f"dec.resblocks.{block}" for block in blocks]
+            stage = [_ResidualBlock(parameters, name) for name in names]
+            self._stages.append(_Stage(parameters.up(f"dec.ups.{number}"), stage))
+        self._reaches = self._reach_of_each_stage()
+        self.reach = self._reaches[0] + self._pre.reach
+
+    def _reach_of_each_stage(self) -> list[int]:
+        """Rows of context that the input of each stage needs, and last that of `conv_post`."""
+        reaches = [self._post.reach]
+        for stage in reversed(self._stages):
+            reaches.insert(0, stage.reach(reaches[0]))
+        return reaches
+
+    @property
+    def channels(self) -> int:
+        """Channels of a latent frame."""
+        return self._pre.in_channels
+
+    @torch.inference_mode()
+    def decode(self, frames: Tensor, begin: int, end: int, size: int | None = None) -> Tensor:
+        """Float32 samples [(end - begin) * hop], on the CPU, of these of `frames` [n, channels].
+
+        The signal is taken to end with `frames`, so all within `reach` of it have to be there.
+        The computation has the shape of `size` frames (default: as many as there are).
+        """
+        window = self._window(frames, begin, begin + (size or end - begin))
+        window.rows = self._pre(window.rows)
+        for stage, reach in zip(self._stages, self._reaches, strict=False):
+            window.trim(reach)
+            stage(window)
+        window.trim(self._reaches[-1])
+        rows = window.blank(functional.leaky_relu(window.rows, _LAST_SLOPE))
+        window.rows = self._post(rows)
+        window.trim(0)
+        return window.rows[: (end - begin) * self.hop, 0].float().tanh_().cpu()
+
+    def _window(self, frames: Tensor, begin: int, end: int) -> Window:
+        """Rows `begin` to `end` with `reach` on both sides, zero where there are no frames."""
+        blank_left = max(0, self.reach - begin)
+        blank_right = max(0, end + self.reach - len(frames))
+        given = frames[max(0, begin - self.reach) : end + self.reach]
+        rows = functional.pad(given.to(self._device, self._dtype), (0, 0, blank_left, blank_right))
+        return Window(rows, self.reach, self.reach, blank_left, blank_right)

@@ -1,0 +1,103 @@
+"""code2wav: latent frames of many requests in, 24 kHz sound out.
+
+A step decodes one chunk of one request, the one whose listener runs dry first; a request's first
+chunks are small, so that it is heard early. What a request sounds like does not depend on how its
+frames came, how they were cut, or on the others.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import torch
+
+from stages.code2wav.hifigan import HifiGan
+from stages.code2wav.sound import OUTPUT_HZ, SIZES, Decoder, Sound
+from stages.convolution import Parameters
+from stages.device import pick_device, pick_dtype
+from stages.errors import RequestError
+from stages.messages import AudioChunk, AudioEnd, Code2WavParams, LatentChunk
+from stages.playback import Playback
+from stages.stage import Emit, blame
+from stages.talker.onnx_weights import read_onnx
+from stages.talker.voice import read_voice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from stages.code2wav.config import Code2WavConfig
+    from stages.messages import Chunk, StageParams
+
+_TOKENS_PER_S = 20  # usage: one audio token for each 50 ms begun
+
+
+class Code2WavStage:
+    """Implements `Stage` for the decoders of Piper voices."""
+
+    def __init__(self, config: Code2WavConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._playback = Playback(clock)
+        self._decoders: dict[str, Decoder] = {}
+        self._sounds: dict[str, Sound] = {}
+
+    def load(self) -> None:
+        """See `Stage`."""
+        self._decoders = {name: self._load(path) for name, path in self._config.voices.items()}
+
+    def _load(self, path: Path) -> Decoder:
+        device, dtype = pick_device(self._config.device), pick_dtype(self._config.dtype)
+        model = HifiGan(Parameters(read_onnx(path), device, dtype))
+        return Decoder(model, read_voice(path).rate_hz)
+
+    def warm(self) -> None:
+        """See `Stage`."""
+        for decoder in self._decoders.values():
+            for size in SIZES:
+                frames = torch.zeros(size, decoder.model.channels)
+                decoder.model.decode(frames, 0, size, size)
+
+    def open(self, request_id: str, params: StageParams) -> None:
+        """See `Stage`. Raises RequestError for a voice that is not there."""
+        assert isinstance(params, Code2WavParams)
+        if params.voice not in self._decoders:
+            raise RequestError(request_id, f"no voice {params.voice!r}")
+        self._sounds[request_id] = Sound(self._decoders[params.voice])
+        self._playback.open(request_id)
+
+    def feed(self, request_id: str, chunk: Chunk) -> None:
+        """See `Stage`."""
+        assert isinstance(chunk, LatentChunk)
+        self._sounds[request_id].feed(chunk)
+
+    def end_input(self, request_id: str) -> None:
+        """See `Stage`."""
+        self._sounds[request_id].end()
+
+    def wants_chunk(self, request_id: str) -> bool:
+        """See `Stage`."""
+        return self._sounds[request_id].wants_frames
+
+    def ready(self, request_id: str) -> bool:
+        """See `Stage`."""
+        sound = self._sounds[request_id]
+        return sound.has_work or sound.drained
+
+    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+        """See `Stage`."""
+        request_id = self._playback.most_urgent(room)
+        sound = self._sounds[request_id]
+        with blame(request_id):
+            samples = sound.next_samples()
+        if len(samples):
+            self._playback.emit(request_id, len(samples) / OUTPUT_HZ)
+            yield Emit(request_id, AudioChunk(samples, OUTPUT_HZ))
+        if sound.drained:
+            tokens = -(-sound.num_samples * _TOKENS_PER_S // OUTPUT_HZ)
+            yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
+
+    def close(self, request_id: str) -> None:
+        """See `Stage`."""
+        del self._sounds[request_id]
+        self._playback.close(request_id)

@@ -1,0 +1,17 @@
+"""Turns the names of devices and number formats in settings into torch's."""
+
+from __future__ import annotations
+
+import torch
+
+
+def pick_device(name: str) -> torch.device:
+    """`cpu`, `cuda`, `cuda:N`, or `auto`: the first GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def pick_dtype(name: str) -> torch.dtype:
+    """`float32`, `bfloat16`, or `auto` (float32). Raises KeyError for another name."""
+    return {"auto": torch.float32, "float32": torch.float32, "bfloat16": torch.bfloat16}[name]

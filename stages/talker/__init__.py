@@ -1,0 +1,1 @@
+"""The talker stage: text in, latent frames of a spoken piece out (a Piper voice, VITS)."""

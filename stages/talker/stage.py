@@ -1,0 +1,108 @@
+"""The talker: text of many requests in, latent frames of spoken pieces out.
+
+A step serves one request, the one whose listener runs dry first: it encodes at most one phrase and
+makes one slice of frames. Text is cut into pieces as it comes, so that the first words are spoken
+while the last are not written yet.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from stages.convolution import Parameters
+from stages.device import pick_device, pick_dtype
+from stages.errors import RequestError
+from stages.messages import SpeechEnd, TalkerParams, TextChunk
+from stages.playback import Playback
+from stages.stage import Emit, blame
+from stages.talker.onnx_weights import read_onnx
+from stages.talker.speech import SLICE_FRAMES, Speaker, Speech
+from stages.talker.text.phonemizer import make_phonemizer
+from stages.talker.vits import Vits, phrase_noise
+from stages.talker.voice import read_voice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from stages.messages import Chunk, StageParams
+    from stages.talker.config import TalkerConfig
+
+_WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
+
+
+class TalkerStage:
+    """Implements `Stage` for Piper voices."""
+
+    def __init__(self, config: TalkerConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._playback = Playback(clock)
+        self._speakers: dict[str, Speaker] = {}
+        self._speeches: dict[str, Speech] = {}
+
+    def load(self) -> None:
+        """See `Stage`."""
+        self._speakers = {name: self._load(path) for name, path in self._config.voices.items()}
+
+    def _load(self, path: Path) -> Speaker:
+        voice = read_voice(path)
+        device = pick_device(self._config.device)
+        onnx = read_onnx(path)
+        model = Vits(Parameters(onnx, device, pick_dtype("float32")))
+        phonemizer = make_phonemizer(self._config.phonemizer, voice.espeak_voice)
+        return Speaker(voice, model, phonemizer, onnx.hop / voice.rate_hz)
+
+    def warm(self) -> None:
+        """See `Stage`."""
+        for name, speaker in self._speakers.items():
+            scales = speaker.scales(TalkerParams(name, seed=0))
+            for text in (_WARM_TEXT[:24], _WARM_TEXT[:48], _WARM_TEXT, _WARM_TEXT * 2):
+                for ids in speaker.ids(text):
+                    latents = speaker.model.encode(ids, scales, phrase_noise(0, 0))
+                    for size in SLICE_FRAMES:
+                        speaker.model.flow(latents, 0, min(size, latents.num_frames))
+
+    def open(self, request_id: str, params: StageParams) -> None:
+        """See `Stage`. Raises RequestError for a voice that is not there."""
+        assert isinstance(params, TalkerParams)
+        if params.voice not in self._speakers:
+            raise RequestError(request_id, f"no voice {params.voice!r}")
+        self._speeches[request_id] = Speech(self._speakers[params.voice], params)
+        self._playback.open(request_id)
+
+    def feed(self, request_id: str, chunk: Chunk) -> None:
+        """See `Stage`."""
+        assert isinstance(chunk, TextChunk)
+        self._speeches[request_id].feed(chunk.text)
+
+    def end_input(self, request_id: str) -> None:
+        """See `Stage`."""
+        self._speeches[request_id].end()
+
+    def wants_chunk(self, request_id: str) -> bool:
+        """See `Stage`."""
+        return self._speeches[request_id].wants_text
+
+    def ready(self, request_id: str) -> bool:
+        """See `Stage`."""
+        speech = self._speeches[request_id]
+        return speech.has_work or speech.ended
+
+    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+        """See `Stage`."""
+        request_id = self._playback.most_urgent(room)
+        speech = self._speeches[request_id]
+        with blame(request_id):
+            chunk = speech.next_chunk()
+        if chunk is not None:
+            sound_s = len(chunk.frames) * speech.speaker.frame_s
+            self._playback.emit(request_id, sound_s + chunk.pause_s)
+            yield Emit(request_id, chunk)
+        if speech.ended and not speech.has_work:
+            yield Emit(request_id, end=SpeechEnd(speech.num_frames))
+
+    def close(self, request_id: str) -> None:
+        """See `Stage`."""
+        del self._speeches[request_id]
+        self._playback.close(request_id)

@@ -1,0 +1,117 @@
+"""The talker as a worker sees it: order, room, seeds, speed, ends and errors."""
+
+import pytest
+import torch
+
+from stages.errors import RequestError
+from stages.messages import SpeechEnd, TalkerParams, TextChunk
+from stages.talker.speech import SLICE_FRAMES
+
+pytestmark = pytest.mark.model
+
+TEXT = "Hello there, my friend. The birch canoe slid on the smooth planks!\nGood bye."
+
+
+def params(**changes):
+    return TalkerParams("joe", **({"seed": 7} | changes))
+
+
+def frames_of(chunks):
+    return torch.cat([chunk.frames for chunk in chunks])
+
+
+def test_pieces_come_in_slices_with_their_ends_marked(speak):
+    chunks, end = speak({"a": (params(), [TEXT])})["a"]
+    firsts = [chunk.first for chunk in chunks]
+    assert firsts == [True, *(chunk.last for chunk in chunks[:-1])]
+    assert chunks[-1].last
+    assert sum(firsts) == 3
+    assert [chunk.pause_s for chunk in chunks if chunk.last] == [0.2, 0.2, 0.0]
+    assert len(chunks[0].frames) == SLICE_FRAMES[0]
+    assert end == SpeechEnd(num_frames=len(frames_of(chunks)))
+    assert chunks[0].frames.shape[1] == 192
+    assert chunks[0].frames.dtype == torch.float32
+
+
+def test_the_same_seed_gives_the_same_frames_in_a_crowd_and_however_text_comes(speak):
+    alone = frames_of(speak({"a": (params(), [TEXT])})["a"][0])
+    crowd = speak(
+        {
+            "x": (params(seed=1), ["Something else is said here, and it takes a while."]),
+            "a": (params(), list(TEXT)),
+            "y": (params(seed=7, speed=1.5), ["Another voice, at another pace."]),
+        }
+    )
+    torch.testing.assert_close(frames_of(crowd["a"][0]), alone, rtol=0, atol=0)
+    other = frames_of(speak({"b": (params(seed=8), [TEXT])})["b"][0])
+    assert other.shape != alone.shape or not torch.equal(other, alone)
+
+
+def test_speed_divides_durations(speak):
+    def num_frames(speed):
+        return speak({"a": (params(speed=speed), [TEXT])})["a"][1].num_frames
+
+    normal = num_frames(1.0)
+    for speed in (0.25, 2.0, 4.0):
+        assert num_frames(speed) == pytest.approx(normal / speed, abs=3)
+
+
+def test_without_noise_the_seed_does_not_matter(speak):
+    quiet = {"noise_scale": 0.0, "noise_w": 0.0}
+    one, two = (
+        frames_of(speak({"a": (params(seed=seed, **quiet), ["Hello."])})["a"][0]) for seed in (1, 2)
+    )
+    assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("text", ["", "... 😀 ---", "\n\n"])
+def test_nothing_to_speak_is_a_normal_end(speak, text):
+    assert speak({"a": (params(), [text])})["a"] == ([], SpeechEnd(0))
+
+
+def test_speech_starts_while_text_is_still_written(talker):
+    talker.open("a", params())
+    talker.feed("a", TextChunk("Good morning to you, and"))
+    assert talker.ready("a")
+    assert [emit.chunk.first for emit in talker.step({"a": 1})] == [True]
+    talker.close("a")
+
+
+def test_it_asks_for_no_more_text_than_it_can_speak_soon(talker):
+    talker.open("a", params())
+    fed = 0
+    while talker.wants_chunk("a"):
+        talker.feed("a", TextChunk("One more sentence. "))
+        fed += 1
+    assert fed < 10
+    talker.close("a")
+
+
+def test_a_step_emits_at_most_one_chunk_of_one_request(talker):
+    for rid in ("a", "b"):
+        talker.open(rid, params())
+        talker.feed(rid, TextChunk(TEXT))
+        talker.end_input(rid)
+    served = []
+    for _ in range(4):
+        emits = list(talker.step({"a": 1, "b": 1}))
+        assert len(emits) == 1
+        served.append(emits[0].request_id)
+    assert set(served) == {"a", "b"}
+    talker.close("a")
+    talker.close("b")
+
+
+def test_an_unknown_voice_fails_its_request(talker):
+    with pytest.raises(RequestError, match="no_such_voice"):
+        talker.open("a", TalkerParams("no_such_voice", seed=0))
+
+
+def test_a_fault_is_blamed_on_its_request(talker):
+    talker.open("a", params(speed=0.0))
+    talker.feed("a", TextChunk("Hello."))
+    talker.end_input("a")
+    with pytest.raises(RequestError) as error:
+        list(talker.step({"a": 1}))
+    assert error.value.request_id == "a"
+    talker.close("a")

@@ -1,0 +1,60 @@
+"""The text side equals onnxruntime on the same file, and its flow is exact in windows."""
+
+import pytest
+import torch
+
+from stages.code2wav.hifigan import HifiGan
+from stages.talker.text.phoneme_ids import phoneme_ids
+from stages.talker.text.phonemizer import make_phonemizer, phonemes
+from stages.talker.vits import Latents, Scales, Vits, phrase_noise
+
+pytestmark = pytest.mark.model
+
+TEXTS = [
+    "A",
+    "Hello, world!",
+    "The birch canoe slid on the smooth planks.",
+    "These days a chicken leg is a rare dish; rice is often served in round bowls, they say.",
+]
+
+
+@pytest.fixture(scope="module")
+def decoder(parameters):
+    return HifiGan(parameters)
+
+
+@pytest.fixture(scope="module")
+def ids_of(voice):
+    phonemizer = make_phonemizer("espeak", "en-us")
+    return lambda text: phoneme_ids(phonemes(text, phonemizer)[0], voice.id_map)
+
+
+@pytest.mark.parametrize("length_scale", [1.0, 0.7])
+@pytest.mark.parametrize("text", TEXTS)
+def test_samples_equal_the_reference(vits, decoder, reference, ids_of, text, length_scale):
+    expected = torch.tensor(reference(ids_of(text), length_scale))
+    latents = vits.encode(ids_of(text), Scales(0, length_scale, 0), phrase_noise(0, 0))
+    assert latents.num_frames * 256 == len(expected)
+    frames = vits.flow(latents, 0, latents.num_frames)
+    samples = decoder.decode(frames, 0, len(frames))
+    torch.testing.assert_close(samples, expected, rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize("size", [7, 24, 100])
+def test_the_flow_in_windows_equals_the_whole(parameters, size):
+    # In float64, where rounding is not mistaken for a wrong border.
+    vits = Vits(type(parameters)(parameters.onnx, parameters.device, torch.float64))
+    prior = torch.randn(120, 192, dtype=torch.float64, generator=phrase_noise(1, 2))
+    whole = vits.flow(Latents(prior), 0, 120)
+    parts = [vits.flow(Latents(prior), at, min(120, at + size)) for at in range(0, 120, size)]
+    torch.testing.assert_close(torch.cat(parts), whole, rtol=0, atol=1e-10)
+
+
+def test_noise_depends_on_seed_and_number_only(vits, ids_of):
+    def prior(seed, number):
+        return vits.encode(ids_of("Hello"), Scales(0.667, 1, 0.8), phrase_noise(seed, number)).prior
+
+    assert torch.equal(prior(3, 1), prior(3, 1))
+    assert not any(
+        torch.equal(prior(3, 1)[:9], prior(*key)[:9]) for key in [(3, 2), (4, 1), (1, 3)]
+    )

@@ -1,0 +1,72 @@
+"""A voice's settings, and its weights out of the ONNX file."""
+
+import numpy as np
+import pytest
+
+from stages.pipelines.pipeline import Voice
+from stages.talker.onnx_weights import read_onnx
+from stages.talker.voice import list_voices, read_voice
+
+
+def test_settings_come_from_the_file(toy_voice):
+    voice = read_voice(toy_voice())
+    assert (voice.language, voice.espeak_voice, voice.rate_hz) == ("de-DE", "de", 16000)
+    assert (voice.noise_scale, voice.length_scale, voice.noise_w) == (0.5, 1.25, 0.75)
+    assert voice.id_map["a"] == (5,)
+
+
+@pytest.mark.parametrize("changes", [{"num_speakers": 2}, {"phoneme_type": "text"}])
+def test_other_kinds_of_voices_are_refused(toy_voice, changes):
+    with pytest.raises(ValueError, match="one speaker"):
+        read_voice(toy_voice(**changes))
+
+
+def test_voices_are_listed_by_name(toy_voice):
+    assert list_voices({"anna": toy_voice()}) == (Voice("anna", "de-DE"),)
+
+
+def field(number, value):
+    """One protobuf field: an int as a varint, anything else by length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def varint(value):
+    low, high = value & 127, value >> 7
+    return bytes([low | 128]) + varint(high) if high else bytes([low])
+
+
+def tensor(name, values, packed):
+    shape = values.shape
+    dims = (
+        field(1, b"".join(map(varint, shape))) if packed else b"".join(field(1, n) for n in shape)
+    )
+    return dims + field(2, 1) + field(8, name) + field(9, values.tobytes())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_weights_without_a_name_get_their_modules(tmp_path, packed):
+    weight = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
+    strides = field(8, varint(300)) if packed else field(8, 300)
+    node = field(1, "x") + field(1, "onnx::Conv_1") + field(3, "/dec/ups.0/Conv") + field(4, "Conv")
+    node += field(5, field(1, "strides") + strides)
+    indices = field(2, 7) + field(8, "axes") + field(9, b"\0" * 8)
+    graph = field(1, node) + field(5, tensor("onnx::Conv_1", weight, packed)) + field(5, indices)
+    path = tmp_path / "toy.onnx"
+    path.write_bytes(field(1, 8) + field(7, graph))
+    onnx = read_onnx(path)
+    assert list(onnx.tensors) == ["dec.ups.0.weight"]
+    np.testing.assert_array_equal(onnx.tensors["dec.ups.0.weight"], weight)
+    assert onnx.convolutions["dec.ups.0"] == {"strides": [300]}
+    assert onnx.hop == 300
+
+
+@pytest.mark.model
+def test_every_convolution_of_the_bundled_voice_has_its_weight(voice_path):
+    onnx = read_onnx(voice_path)
+    assert onnx.hop == 256
+    assert len(onnx.convolutions) == 132
+    assert {f"{module}.weight" for module in onnx.convolutions} <= onnx.tensors.keys()
+    assert not [name for name in onnx.tensors if name.startswith("onnx::Conv")]
