@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
 
     # What to run. `voice` is the default voice; empty is the model's own first one.
-    model: str = "fake"
+    model: str = "embedded"
     cache_dir: Path = Path.home() / ".cache" / "nano-omni"
     device: Device = "auto"
     dtype: Dtype = "auto"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stages.pipelines.deployment import Deployment
 
 EXECUTORS: dict[str, type[Executor]] = {"thread": ThreadExecutor, "process": ProcessExecutor}
-MODELS = ("fake",)
+MODELS = ("embedded", "fake")
 
 
 def build(model: str, config: BuildConfig) -> Deployment:
@@ -22,6 +22,10 @@ def build(model: str, config: BuildConfig) -> Deployment:
     Imports a builder only when it is asked for: the fakes run without torch.
     """
     executor = EXECUTORS[config.executor]
+    if model == "embedded":
+        from stages.pipelines.embedded import build_embedded
+
+        return build_embedded(config, executor)
     if model == "fake":
         from stages.pipelines.fake import build_fake
 

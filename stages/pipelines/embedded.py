@@ -1,0 +1,72 @@
+"""The models that come with the install: `piper-joe`, which speaks, and `smollm2-joe`, which chats.
+
+Both speak with the same talker and code2wav workers. The voice and the language model come out of
+packages; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.code2wav.config import Code2WavConfig
+from stages.code2wav.stage import Code2WavStage
+from stages.pipelines.deployment import Deployment, Position, wire
+from stages.pipelines.pipeline import Pipeline
+from stages.talker.config import TalkerConfig
+from stages.talker.stage import TalkerStage
+from stages.talker.text.clean import speakable
+from stages.talker.voice import bundled_voices, list_voices
+from stages.thinker.model_files import prepare
+from stages.thinker.prompts import SmolPrompts
+from stages.thinker.stage import ThinkerConfig, ThinkerStage
+
+if TYPE_CHECKING:
+    from stages.executors.executor import Executor
+    from stages.pipelines.config import BuildConfig
+
+# How far a stage may run ahead: of the client (chunks that were not read), of the next stage.
+UNREAD_TEXT = 64
+UNREAD_AUDIO = 3
+LATENT_CHUNKS = 2
+
+
+def build_embedded(config: BuildConfig, executor: type[Executor]) -> Deployment:
+    """The deployment of both models. Converts the language model's weights the first time."""
+    files = prepare(config.cache_dir)
+    voice_files = bundled_voices()
+    voices = list_voices(voice_files)
+    on = config.thinker
+    thinker = executor(
+        "thinker", ThinkerStage, ThinkerConfig(config.cache_dir, on.device, on.dtype)
+    )
+    on = config.talker
+    talker = executor(
+        "talker", TalkerStage, TalkerConfig(voice_files, on.device, config.phonemizer)
+    )
+    on = config.code2wav
+    code2wav = executor("code2wav", Code2WavStage, Code2WavConfig(voice_files, on.device, on.dtype))
+    talks = Position(talker, final=False, max_chunks=LATENT_CHUNKS)
+    sounds = Position(code2wav, final=True, max_unread=UNREAD_AUDIO)
+    thinks = Position(thinker, final=True, max_unread=UNREAD_TEXT)
+    speech_faces, speech_edges = wire([talks, sounds])
+    chat_faces, chat_edges = wire([thinks, talks, sounds])
+    speech = Pipeline(
+        model_id="piper-joe",
+        aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),
+        stage_names=("talker", "code2wav"),
+        handles=speech_faces,
+        final_stage_ids=frozenset({1}),
+        voices=voices,
+        speakable=speakable,
+    )
+    chat = Pipeline(
+        model_id="smollm2-joe",
+        aliases=("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview"),
+        stage_names=("thinker", "talker", "code2wav"),
+        handles=chat_faces,
+        final_stage_ids=frozenset({0, 2}),
+        voices=voices,
+        speakable=speakable,
+        prompts=SmolPrompts(files),
+    )
+    return Deployment([thinker, talker, code2wav], [speech, chat], [*speech_edges, *chat_edges])

@@ -1,0 +1,82 @@
+"""Chooses the next token from logits, by the request's own settings and seed.
+
+Chance is a function of (seed, number of the token), so a request draws the same alone, in a batch,
+or when a step is done again; one uniform number per token, by inversion of the distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from stages.messages import Sampling
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIN_TEMPERATURE = 1e-6
+_CANDIDATES = 512  # usually hold a nucleus; sorting a whole vocabulary takes six times as long
+
+
+def check_sampling(sampling: Sampling) -> None:
+    """ValueError for settings that cannot be drawn with."""
+    if not (math.isfinite(sampling.temperature) and sampling.temperature >= 0):
+        raise ValueError(f"temperature must be 0 or more, not {sampling.temperature}")
+    if not 0 < sampling.top_p <= 1:
+        raise ValueError(f"top_p must be over 0 and at most 1, not {sampling.top_p}")
+    if sampling.top_k < 0:
+        raise ValueError(f"top_k must be 0 or more, not {sampling.top_k}")
+
+
+@torch.inference_mode()
+def sample(logits: Tensor, draws: Sequence[tuple[Sampling, int]]) -> list[int]:
+    """Logits [rows, vocabulary] and, per row, its settings and the token's number → tokens."""
+    chosen = logits.argmax(-1)
+    for row, (sampling, number) in enumerate(draws):
+        if sampling.temperature > 0:
+            chosen[row] = _draw(logits[row], sampling, uniform(sampling.seed, number))
+    tokens: list[int] = chosen.tolist()
+    return tokens
+
+
+def uniform(seed: int, number: int) -> float:
+    """A number in [0, 1), 32 bits of it random: SplitMix64 (Steele et al. 2014), started twice."""
+    return (_mix(_mix(seed) + number * _GOLDEN) >> 32) / (1 << 32)
+
+
+def _mix(state: int) -> int:
+    z = (state + _GOLDEN) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def _draw(logits: Tensor, sampling: Sampling, chance: float) -> Tensor:
+    """Temperature, then top-k, then top-p of what is left (Holtzman et al. 2020)."""
+    # Less the largest first: a temperature near 0 must not overflow.
+    weights = ((logits - logits.max()) / max(sampling.temperature, _MIN_TEMPERATURE)).exp()
+    ids = None
+    if 0 < sampling.top_k < len(weights):
+        weights, ids = weights.topk(sampling.top_k)
+    if sampling.top_p < 1:
+        weights, order = _nucleus(weights / weights.sum(), sampling.top_p)
+        ids = order if ids is None else ids[order]
+    sums = weights.cumsum(0, dtype=torch.float64)
+    pick = torch.searchsorted(sums, chance * sums[-1], right=True)
+    return pick if ids is None else ids[pick]
+
+
+def _nucleus(probabilities: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
+    """The most likely tokens that together reach `top_p`, and where they are."""
+    values, ids = probabilities.topk(min(_CANDIDATES, len(probabilities)))
+    if values.sum() < top_p:
+        values, ids = probabilities.sort(descending=True)
+    before = values.cumsum(0) - values
+    size = max(1, int((before < top_p).sum()))
+    return values[:size], ids[:size]

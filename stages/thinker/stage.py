@@ -1,0 +1,188 @@
+"""The thinker: a language model that writes the replies of many chats at once.
+
+Each step is one forward pass: one more token for every ready request that has its prompt behind it,
+and a bounded piece of the prompts that are still to be read. It knows no chat, only token ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors import safe_open
+
+from stages.attention import Segment
+from stages.messages import TextEnd, ThinkerParams
+from stages.stage import Emit, blame
+from stages.thinker.model_files import prepare
+from stages.thinker.reply import Reply
+from stages.thinker.sampling import check_sampling, sample
+from stages.thinker.schedule import Writing, plan
+from stages.thinker.vocabulary import Vocabulary
+from stages.transformer import Transformer, TransformerConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from stages.kv_cache import KvCache
+    from stages.messages import Chunk, StageParams
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerConfig:
+    """`dtype` is float32, bfloat16 or auto; at most `max_batch` requests advance in one step."""
+
+    cache_dir: Path
+    device: str = "auto"
+    dtype: str = "auto"
+    max_batch: int = 32
+
+
+@dataclass(slots=True)
+class ThinkerStage:
+    """The `Stage` of text. Opened with `ThinkerParams`; takes no chunks; emits `TextChunk`s."""
+
+    config: ThinkerConfig
+    _writings: dict[str, Writing] = field(default_factory=dict)
+    _num_steps: int = 0
+    _model: Transformer = field(init=False)
+    _cache: KvCache = field(init=False)
+    _vocabulary: Vocabulary = field(init=False)
+    _end_tokens: frozenset[int] = field(init=False)
+    _max_step_tokens: int = field(init=False)
+
+    @property
+    def num_open(self) -> int:
+        """How many requests are open."""
+        return len(self._writings)
+
+    @property
+    def num_slabs(self) -> int:
+        """How many pieces of cache hold memory."""
+        return self._cache.num_slabs
+
+    def load(self) -> None:
+        """Map the converted weights (made the first time); FileNotFoundError without a package."""
+        device = _device(self.config.device)
+        dtype = _dtype(self.config.dtype, device)
+        files = prepare(self.config.cache_dir)
+        settings = files.read_settings()
+        self._vocabulary = Vocabulary(files.tokenizer)
+        self._end_tokens = frozenset(settings.end_tokens)
+        config = TransformerConfig(**settings.transformer)  # type: ignore[arg-type]
+        with safe_open(files.weights, framework="pt") as weights:
+            tensors = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
+        self._model = Transformer(config, tensors, device, dtype)
+        self._cache = self._model.new_cache()
+        self._max_step_tokens = _step_tokens(device, dtype)
+
+    def warm(self) -> None:
+        """Read a piece of a prompt as long as steps take, then one token."""
+        length = min(self._max_step_tokens, self._model.config.max_tokens - 1)
+        slot = self._cache.reserve(None, 0, length + 1)
+        self._model.forward([Segment(slot, 0, (0,) * length)])
+        self._model.forward([Segment(slot, length, (0,))])
+        self._cache.release(slot)
+
+    def open(self, request_id: str, params: StageParams) -> None:
+        """Begin a reply; ValueError for a prompt or settings that cannot be used."""
+        if not isinstance(params, ThinkerParams):
+            raise TypeError(f"the thinker takes ThinkerParams, not {type(params).__name__}")
+        check_sampling(params.sampling)
+        room = self._model.config.max_tokens - len(params.prompt)
+        if not params.prompt or room < 1:
+            raise ValueError(f"a prompt of {len(params.prompt)} tokens leaves nothing to write")
+        if not 0 <= min(params.prompt) <= max(params.prompt) < len(self._vocabulary):
+            raise ValueError("the prompt has tokens that the model does not know")
+        limit = min(params.max_tokens, room)
+        reply = Reply(self._vocabulary, self._end_tokens, params.stop, limit)
+        self._writings[request_id] = Writing(request_id, params, list(params.prompt), reply)
+
+    def feed(self, request_id: str, chunk: Chunk) -> None:
+        """Never called: `wants_chunk` is always False."""
+        raise TypeError("the thinker takes no chunks")
+
+    def end_input(self, request_id: str) -> None:
+        """Nothing changes: the prompt was the whole input."""
+
+    def wants_chunk(self, request_id: str) -> bool:
+        """No: the prompt comes with `open`."""
+        return False
+
+    def ready(self, request_id: str) -> bool:
+        """Whether the reply may go on."""
+        return self._writings[request_id].reply.finish_reason is None
+
+    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+        """Advance up to `max_batch` of the requests in `room`; those that waited longest first.
+
+        If a request fails, those behind it in the batch have not moved: they do it again.
+        """
+        ready = [self._writings[request_id] for request_id in room]
+        chosen = plan(ready, self.config.max_batch, self._max_step_tokens)
+        if not chosen:
+            return
+        parts = [(writing, self._segment(writing, count)) for writing, count in chosen]
+        self._num_steps += 1
+        logits = self._model.forward([segment for _, segment in parts])
+        writers = [writing for writing, segment in parts if segment.want_logits]
+        draws = [(w.params.sampling, w.reply.num_tokens) for w in writers]
+        tokens = iter(sample(logits, draws))
+        for writing, segment in parts:
+            token = next(tokens) if segment.want_logits else None
+            writing.num_cached += len(segment.tokens)
+            writing.last_step = self._num_steps
+            if token is not None:
+                with blame(writing.request_id):
+                    emits = _write(writing, token)
+                yield from emits
+
+    def close(self, request_id: str) -> None:
+        """Drop the request and its slot."""
+        writing = self._writings.pop(request_id)
+        if writing.slot is not None:
+            self._cache.release(writing.slot)
+
+    def _segment(self, writing: Writing, count: int) -> Segment:
+        start = writing.num_cached
+        with blame(writing.request_id):
+            writing.slot = self._cache.reserve(writing.slot, start, len(writing.tokens))
+        tokens = tuple(writing.tokens[start : start + count])
+        return Segment(writing.slot, start, tokens, want_logits=count == writing.num_unread)
+
+
+def _write(writing: Writing, token: int) -> list[Emit]:
+    """Add a token to the reply: what it lets out, and the end if it is one."""
+    chunk = writing.reply.push(token)
+    writing.tokens.append(token)
+    emits = [Emit(writing.request_id, chunk=chunk)] if chunk else []
+    if reason := writing.reply.finish_reason:
+        end = TextEnd(reason, len(writing.params.prompt), writing.reply.num_tokens)
+        emits.append(Emit(writing.request_id, end=end))
+    return emits
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def _dtype(name: str, device: torch.device) -> torch.dtype:
+    """ValueError for a name that is none."""
+    if name == "auto":
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    if name not in _DTYPES:
+        raise ValueError(f"dtype must be auto, {' or '.join(_DTYPES)}, not {name!r}")
+    return _DTYPES[name]
+
+
+def _step_tokens(device: torch.device, dtype: torch.dtype) -> int:
+    """How many prompt tokens fit into a step of about 100 ms, on one thread of a CPU."""
+    if device.type != "cpu":
+        return 2048
+    return 64 if dtype == torch.float32 else 128

