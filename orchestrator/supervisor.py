@@ -63,20 +63,21 @@ class Supervisor:
     """Watches `workers` while `run` runs."""
 
     def __init__(self, workers: Sequence[Supervised], patience: Patience | None = None) -> None:
-        self._workers = workers
+        self._workers = {worker.name: worker for worker in workers}
         self._patience = patience or Patience()
         self._suspected: set[str] = set()
 
     async def run(self) -> None:
         """Until cancelled, or until every worker was told to stop."""
         async with anyio.create_task_group() as tasks:
-            for worker in self._workers:
+            for worker in self._workers.values():
                 tasks.start_soon(self._keep_up, worker)
 
-    def suspect(self, worker: Supervised) -> None:
+    def suspect(self, name: str) -> None:
         """An abort was not acknowledged in time: end the worker unless it shows life soon."""
-        if worker.name not in self._suspected:
-            self._suspected.add(worker.name)
+        if name not in self._suspected:
+            self._suspected.add(name)
+            worker = self._workers[name]
             loop = asyncio.get_running_loop()
             loop.call_later(self._patience.silence_s, self._judge, worker, worker.num_reports)
 

@@ -4,6 +4,7 @@ ServerError
 ├── RefusedError        the request is wrong, and the client can see how
 │   ├── UnknownModelError   it names a model that is not here
 │   └── TooLargeError       its body is larger than the server takes
+├── StalledReaderError  the client takes nothing any more
 └── BrokenStreamError   a stream had begun; its client has been told what it can be told
 
 The errors of the stages below (`stages/errors.py`) are translated by the same table. What is not
@@ -24,6 +25,7 @@ from stages.errors import (
     AbortedError,
     DeadlineError,
     OmniError,
+    OverloadedError,
     UnavailableError,
     WorkerDiedError,
 )
@@ -67,6 +69,10 @@ class TooLargeError(RefusedError):
         super().__init__(Problem(f"The request body is larger than {max_bytes} bytes."))
 
 
+class StalledReaderError(ServerError):
+    """A reader that has taken nothing for the time that a setting gives him."""
+
+
 class BrokenStreamError(ServerError):
     """Raised to have the connection dropped, so that no client takes what it got for the whole."""
 
@@ -105,6 +111,13 @@ TABLE: Mapping[type[Exception], Row] = {
         UNAVAILABLE,
         "worker_died",
         "A part of the model stopped and is being started again.",
+        RETRY_SOON,
+    ),
+    OverloadedError: Row(
+        429,
+        "requests",
+        "rate_limit_exceeded",
+        "The server is busy: as many requests run and wait as may. Please try again soon.",
         RETRY_SOON,
     ),
     AbortedError: Row(

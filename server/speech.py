@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from server.outputs import Outputs
     from server.service import Served, Service
+    from server.settings import Settings
 
 SEED_MASK = 2**63 - 1
 
@@ -70,10 +71,10 @@ def seed_of(asked: int | None) -> int:
     return secrets.randbits(63) if asked is None else asked & SEED_MASK
 
 
-def speech_response(plan: SpeechPlan, body: SpeechRequest, ping_s: float) -> LiveResponse:
+def speech_response(plan: SpeechPlan, body: SpeechRequest, settings: Settings) -> LiveResponse:
     """The response that runs the plan."""
     if body.stream_format == "sse":
-        reply = partial(_send_speech_events, plan, len(body.input), ping_s)
+        reply = partial(_send_speech_events, plan, len(body.input), settings.ping_s)
     else:
         reply = partial(_send_file, plan)
     request = plan.request
@@ -85,6 +86,7 @@ def speech_response(plan: SpeechPlan, body: SpeechRequest, ping_s: float) -> Liv
             deadline_s=plan.deadline_s,
         ),
         reply,
+        settings.stall_s,
     )
 
 

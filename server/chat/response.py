@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from server.chat.plan import ChatPlan
     from server.outputs import Outputs
+    from server.settings import Settings
 
 
-def chat_response(plan: ChatPlan, ping_s: float) -> LiveResponse:
+def chat_response(plan: ChatPlan, settings: Settings) -> LiveResponse:
     """The response of a plan."""
     names = new_names(plan.served.pipeline.model_id)
     whole = partial(_send_whole, plan, names)
-    reply = partial(_send_chunks, plan, names, ping_s) if plan.stream else whole
+    reply = partial(_send_chunks, plan, names, settings.ping_s) if plan.stream else whole
     request = plan.request
     return LiveResponse(
         partial(
@@ -36,6 +37,7 @@ def chat_response(plan: ChatPlan, ping_s: float) -> LiveResponse:
             deadline_s=plan.deadline_s,
         ),
         reply,
+        settings.stall_s,
     )
 
 

@@ -30,6 +30,6 @@ def chat_routes(service: Service) -> APIRouter:
     async def create_chat_completion(request: Request) -> Response:
         """Answer a chat in text, in speech, or in both; whole, or as it is made."""
         body = await read_body(request, ChatRequest, settings.max_body_bytes)
-        return chat_response(await plan_chat(service, body), settings.ping_s)
+        return chat_response(await plan_chat(service, body), settings)
 
     return router

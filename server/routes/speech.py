@@ -23,6 +23,6 @@ def speech_routes(service: Service) -> APIRouter:
     async def create_speech(request: Request) -> Response:
         """Speak a text. The sound is sent while it is made."""
         body = await read_body(request, SpeechRequest, settings.max_body_bytes)
-        return speech_response(plan_speech(service, body), body, settings.ping_s)
+        return speech_response(plan_speech(service, body), body, settings)
 
     return router

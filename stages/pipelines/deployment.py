@@ -75,13 +75,13 @@ class Deployment:
         edges: Sequence[Edge],
     ) -> None:
         self.pipelines = tuple(pipelines)
-        self._workers = tuple(workers)
+        self.workers = tuple(workers)
         self._edges = tuple(edges)
 
     @property
     def is_up(self) -> bool:
         """Whether every worker is running."""
-        return all(worker.is_up for worker in self._workers)
+        return all(worker.is_up for worker in self.workers)
 
     async def start(self, timeout_s: float = 300.0) -> None:
         """Load and warm all stages at once; on a failure all are stopped again.
@@ -90,7 +90,7 @@ class Deployment:
         """
         try:
             async with anyio.create_task_group() as tasks:
-                for worker in self._workers:
+                for worker in self.workers:
                     tasks.start_soon(worker.start, timeout_s)
         except ExceptionGroup as failures:
             await self.stop()
@@ -99,7 +99,7 @@ class Deployment:
     async def stop(self) -> None:
         """End every worker, then free the edges."""
         async with anyio.create_task_group() as tasks:
-            for worker in self._workers:
+            for worker in self.workers:
                 tasks.start_soon(worker.stop)
         for edge in self._edges:
             edge.close()

@@ -62,6 +62,7 @@ class ScriptedDeployment:
 
     def __init__(self, thinker, talker, sounder):
         self.is_up = True
+        self.workers = ()
         self.speech = talker, sounder
         self.chat = thinker, ScriptedStage(SpeechEnd(1)), ScriptedStage(*sounder.script)
         self.writer = (ScriptedStage(*thinker.script),)
@@ -72,7 +73,7 @@ class ScriptedDeployment:
             _pipeline("org/writer", (), self.writer, {0}, (), FakePrompts()),
         )
 
-    async def start(self):
+    async def start(self, timeout_s):
         pass
 
     async def stop(self):

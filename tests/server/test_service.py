@@ -44,7 +44,7 @@ async def test_while_it_loads_it_is_alive_and_not_ready():
 async def test_a_start_that_fails_is_kept_and_stopped():
     made = deployment()
 
-    async def start():
+    async def start(_timeout_s):
         raise StartError("talker: no weights")
 
     made.start = start

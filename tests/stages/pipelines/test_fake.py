@@ -121,7 +121,7 @@ class Broken:
 @pytest.mark.parametrize("executor", [ThreadExecutor, ProcessExecutor])
 async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(executor):
     fine = build_fake(executor)
-    workers = [*fine._workers, executor("talker2", Broken)]
+    workers = [*fine.workers, executor("talker2", Broken)]
     deployment = Deployment(workers, [], [])
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start()
