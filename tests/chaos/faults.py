@@ -1,0 +1,65 @@
+"""Fake stages with faults that a text asks for, and a server of them.
+
+In the text of a request: `fail` raises for that request, `stall` never goes on, `die` ends the
+worker, `linger` blocks it for a while. `python -m tests.chaos.faults PORT EXECUTOR` serves them.
+"""
+
+import os
+import sys
+import threading
+
+import anyio
+
+from server.logs import configure_logs
+from server.serve import listen, serve
+from server.service import Service
+from server.settings import Settings
+from stages.errors import RequestError
+from stages.fakes.stages import FakeTalker
+from stages.pipelines import fake
+from stages.pipelines.build import EXECUTORS
+
+LINGER_S = 0.3
+
+
+class FaultyTalker(FakeTalker):
+    """A talker that does what the text says."""
+
+    def ready(self, request_id):
+        first = self._requests[request_id].text.split(maxsplit=1)[:1]
+        return first != ["stall"] and super().ready(request_id)
+
+    def step(self, room):
+        for request_id in room:
+            word = self._requests[request_id].text.lstrip().partition(" ")[0]
+            if word == "fail":
+                raise RequestError(request_id, "the text asked for it")
+            if word == "die":
+                os.abort() if threading.current_thread() is threading.main_thread() else _raise()
+            if word == "linger":
+                threading.Event().wait(LINGER_S)
+            yield from super().step({request_id: room[request_id]})
+
+
+def _raise():
+    raise MemoryError("the text asked for it")
+
+
+def main(port, executor):
+    fake.FakeTalker = FaultyTalker
+    settings = Settings(
+        model="fake",
+        port=port,
+        max_running=64,
+        max_waiting=64,
+        deadline_s=2,
+        shutdown_s=2,
+        log_level="error",
+    )
+    configure_logs(settings)
+    service = Service(settings, lambda: fake.build_fake(EXECUTORS[executor]))
+    anyio.run(serve, service, listen(settings), lambda _: print("ready", flush=True))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

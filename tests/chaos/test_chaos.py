@@ -1,0 +1,198 @@
+"""A server of faulty fakes under a storm: every request ends once, and nothing is left.
+
+`NANO_OMNI_STORM` sets how many requests (`make verify`: 500 and more).
+"""
+
+import asyncio
+import os  # the tests' own knob, and /proc
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.chaos.client import post
+from tests.chaos.process import children, free_port, holding, server
+
+STORM = int(os.environ.get("NANO_OMNI_STORM", "150"))  # noqa: TID251
+NUM_DEATHS = STORM // 100 + 1
+WORDS = " word" * 60
+
+
+@pytest.fixture(params=["thread", "process"], scope="module")
+def faulty(request):
+    """Shared by the tests that leave it as it was."""
+    port = free_port()
+    with server("tests.chaos.faults", str(port), request.param) as process:
+        yield process, port
+
+
+@pytest.fixture(params=["thread", "process"])
+def mortal(request):
+    """For a test that ends it."""
+    port = free_port()
+    with server("tests.chaos.faults", str(port), request.param) as process:
+        yield process, port
+
+
+def speech(text, **more):
+    return "/v1/audio/speech", {
+        "model": "tts-1",
+        "voice": "alloy",
+        "input": text,
+        "response_format": "pcm",
+        "stream_format": "sse",
+        **more,
+    }
+
+
+def chat(text, **more):
+    return "/v1/chat/completions", {
+        "model": "gpt-audio",
+        "messages": [{"role": "user", "content": text}],
+        "modalities": ["text", "audio"],
+        "audio": {"voice": "alloy", "format": "pcm16"},
+        "stream": True,
+        "max_tokens": 200,
+        **more,
+    }
+
+
+def requests_of_a_storm(rng, count):
+    """Path, body and when to leave; a fifth leave, a fifth ask for a fault."""
+    for n in range(count):
+        fault = rng.choice(["fail", "stall", "linger"]) if rng.random() < 0.2 else "word"
+        if n % 100 == 50:
+            fault = "die"
+        at = rng.randrange(60)
+        text = " word" * at + f" {fault}" + WORDS
+        leave = rng.choice([0, 1, 5, 20]) if rng.random() < 0.2 else None
+        yield (*rng.choice([speech, chat])(text), leave)
+
+
+async def storm(port, count, seed=1, width=20):
+    room, endings = asyncio.Semaphore(width), Counter()
+
+    async def one(path, body, leave):
+        async with room, asyncio.timeout(60):
+            while True:
+                ending = (await post(port, path, body, leave)).ending
+                endings[ending] += 1
+                if ending != "503" or " die" in str(body):
+                    return
+                await asyncio.sleep(0.2)  # as a client does that is told Retry-After
+
+    async with asyncio.TaskGroup() as tasks:
+        for path, body, leave in requests_of_a_storm(random.Random(seed), count):
+            tasks.create_task(one(path, body, leave))
+    return endings
+
+
+def until(condition, seconds=20.0):
+    """Wait for something outside of this process; False if it does not come."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)  # noqa: TID251 - another process's state cannot be awaited
+    return False
+
+
+def ready(port):
+    return httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200
+
+
+async def test_in_a_storm_every_request_ends_once_and_nothing_is_left(faulty):
+    process, port = faulty
+    await storm(port, 90, seed=0, width=60)  # the web server's thread pool grows to its size
+    assert until(lambda: ready(port))
+    before = holding(process.pid)
+    endings = await storm(port, STORM)
+    assert sum(endings.values()) - endings["503"] >= STORM - NUM_DEATHS
+    assert not [ending for ending in endings if ending.startswith("WRONG")], endings
+    assert endings["done"] > STORM / 3, endings
+    assert endings["error"] > 0, endings
+    assert until(lambda: ready(port))
+    assert (await post(port, *speech("all is well"))).ending == "done"
+    assert until(lambda: holding(process.pid).descriptors <= before.descriptors)
+    after = holding(process.pid)
+    assert after.processes == before.processes
+    assert after.threads <= before.threads
+    assert after.memory_mb < before.memory_mb + 30
+
+
+async def test_a_stalled_request_ends_at_its_deadline_and_the_others_do_not_notice(faulty):
+    _, port = faulty
+    began = time.monotonic()
+    stalled = asyncio.ensure_future(post(port, *speech("word stall")))  # noqa: TID251
+    fine = await post(port, *speech("all is well"))
+    assert fine.ending == "done"
+    assert time.monotonic() - began < 2
+    assert (await stalled).ending == "error"
+
+
+async def test_a_failure_before_the_first_sound_is_a_status(faulty):
+    _, port = faulty
+    answer = await post(port, *speech("fail"))
+    assert answer.ending == "500"
+    assert b'"error"' in answer.body
+
+
+async def test_a_worker_that_dies_takes_only_its_requests_with_it(faulty):
+    _, port = faulty
+    text_only = chat("hello", modalities=["text"], audio=None)
+    dying = await post(port, *speech("word " * 30 + "die"))
+    assert dying.ending in {"error", "503"}
+    assert httpx2.get(f"http://127.0.0.1:{port}/health/live").status_code == 200
+    assert (await post(port, *text_only)).ending == "done"
+    refused = await post(port, *speech("hello"))
+    assert refused.ending in {"503", "done"}
+    assert until(lambda: ready(port))
+    assert (await post(port, *speech("hello"))).ending == "done"
+
+
+async def test_beyond_the_limits_requests_are_refused_at_once(faulty):
+    _, port = faulty
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(post(port, *speech("stall"))) for _ in range(64 + 64 + 20)]
+    endings = Counter(task.result().ending for task in waiting)
+    assert endings["429"] == 20, endings
+    assert sum(endings.values()) == 148
+
+
+async def test_sigterm_lets_streams_finish_and_ends_the_rest_with_an_error(mortal):
+    process, port = mortal
+    async with asyncio.TaskGroup() as tasks:
+        fine = tasks.create_task(post(port, *speech("linger " + "word linger " * 3)))
+        stuck = tasks.create_task(post(port, *speech("word stall")))
+        await asyncio.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+    assert fine.result().ending == "done"
+    assert stuck.result().ending == "error"
+    assert process.wait(10) == 0
+
+
+async def test_a_server_killed_outright_leaves_no_process(mortal):
+    process, port = mortal
+    assert (await post(port, *speech("hello"))).ending == "done"
+    below = children(process.pid)
+    shared = set(os.listdir("/dev/shm"))
+    process.kill()
+    process.wait()
+    assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below), 5)
+    assert set(os.listdir("/dev/shm")) <= shared
+
+
+async def test_two_requests_under_one_client_id_are_both_served(faulty):
+    _, port = faulty
+    async with asyncio.TaskGroup() as tasks:
+        both = [
+            tasks.create_task(post(port, *speech(text), headers="x-request-id: same\r\n"))
+            for text in ("one two", "three four five")
+        ]
+    answers = [task.result() for task in both]
+    assert [answer.ending for answer in answers] == ["done", "done"]
+    assert answers[0].body != answers[1].body
