@@ -54,6 +54,7 @@ def main(port, executor):
         max_waiting=64,
         deadline_s=2,
         shutdown_s=2,
+        stall_s=2,
         log_level="error",
     )
     configure_logs(settings)

@@ -1,5 +1,6 @@
 """One server with the embedded models for all of these tests, and ears."""
 
+import logging
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,12 +9,22 @@ import numpy as np
 import openai
 import pytest
 import soxr
+import structlog
 
 from server.service import Service
 from server.settings import Settings
 from stages.pipelines.build import build
 from stages.pipelines.config import BuildConfig
 from tests.server.loopback import serving
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet_logs():
+    """A traceback in colour takes seconds."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture(scope="session")
