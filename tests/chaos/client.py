@@ -32,7 +32,7 @@ class Answer:
         return f"WRONG: clean={self.clean} done={done} last={last[:80]!r}"
 
 
-async def post(port, path, body, leave_after=None, headers=""):
+async def post(port, path, body, leave_after=None, headers="", on_chunk=None):
     """Send, and read to the end, or leave once `leave_after` pieces came (0: before any)."""
     answer = Answer()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -41,7 +41,7 @@ async def post(port, path, body, leave_after=None, headers=""):
     writer.write(head.encode() + payload)
     try:
         await writer.drain()
-        await _read(reader, answer, leave_after)
+        await _read(reader, answer, leave_after, on_chunk)
     except (asyncio.IncompleteReadError, ConnectionError):
         pass
     finally:
@@ -49,7 +49,7 @@ async def post(port, path, body, leave_after=None, headers=""):
     return answer
 
 
-async def _read(reader, answer, leave_after):
+async def _read(reader, answer, leave_after, on_chunk):
     if leave_after == 0:
         await asyncio.sleep(0.01)
         answer.left = True
@@ -69,6 +69,8 @@ async def _read(reader, answer, leave_after):
             return
         answer.body += piece[:-2]
         answer.chunks.append(size)
+        if on_chunk is not None:
+            on_chunk()
         if leave_after is not None and len(answer.chunks) >= leave_after:
             answer.left = True
             return

@@ -1,0 +1,1 @@
+"""Measurements that anyone can repeat; results and plots are kept in `results/`."""
