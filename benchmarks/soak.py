@@ -75,7 +75,7 @@ class Soak:
             await asyncio.sleep(1)
             try:
                 held = await asyncio.to_thread(holding, os.getpid())
-            except FileNotFoundError:  # a process ended while it was looked at
+            except OSError:  # a process ended while it was looked at
                 continue
             stats = self.service.admission.stats()
             self.samples.append(

@@ -60,8 +60,12 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
 
 
 def _serve(settings: Settings) -> None:
-    listener = listen(settings)
-    anyio.run(serve, _service(settings), listener, _ready)
+    try:
+        listener = listen(settings)
+    except OSError as error:
+        place = f"{settings.host}:{settings.port}"
+        raise SettingsError(f"cannot listen on {place}: {error.strerror}; try --port") from error
+    anyio.run(serve, _service(settings), listener, _tell)
 
 
 def _say(settings: Settings, text: str, path: Path) -> None:
@@ -91,10 +95,6 @@ def _deploy(settings: Settings) -> Deployment:
         settings.executor,
     )
     return build(settings.model, config)
-
-
-def _ready(url: str) -> None:
-    _tell(f"nano-omni is ready on {url}/v1")
 
 
 def _tell(line: str) -> None:

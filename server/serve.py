@@ -63,16 +63,16 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
     return Server(config)
 
 
-async def serve(service: Service, listener: socket.socket, on_ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL once requests can be served.
+async def serve(service: Service, listener: socket.socket, tell: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM. `tell` gets a line for people when something changes.
 
     After the signal nothing new is accepted, and streams may finish for `shutdown_s`; then, or at
     a second signal, the rest get their error. Raises the error that kept the models from starting.
     """
     server = uvicorn_server(service)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_announce, service, server, url_of(listener), on_ready)
-        tasks.start_soon(_obey_signals, service, server)
+        tasks.start_soon(_announce, service, server, url_of(listener), tell)
+        tasks.start_soon(_obey_signals, service, server, tell)
         await server.serve([listener])
         tasks.cancel_scope.cancel()
     if service.failure is not None:
@@ -80,7 +80,7 @@ async def serve(service: Service, listener: socket.socket, on_ready: Callable[[s
 
 
 async def _announce(
-    service: Service, server: uvicorn.Server, url: str, on_ready: Callable[[str], None]
+    service: Service, server: uvicorn.Server, url: str, tell: Callable[[str], None]
 ) -> None:
     await service.settled.wait()
     if service.failure is not None:
@@ -88,13 +88,18 @@ async def _announce(
     else:
         gc.collect()
         gc.freeze()  # what is loaded stays: no collection needs to walk it again
-        on_ready(url)
+        tell(f"nano-omni is ready on {url}/v1")
 
 
-async def _obey_signals(service: Service, server: uvicorn.Server) -> None:
+async def _obey_signals(
+    service: Service, server: uvicorn.Server, tell: Callable[[str], None]
+) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         await anext(signals)
         server.should_exit = True
+        if running := service.admission.stats().num_running:
+            limit_s = service.settings.shutdown_s
+            tell(f"stopping: {running} running may take up to {limit_s:g} s; again to stop now")
         with anyio.move_on_after(service.settings.shutdown_s):
             await anext(signals)
         await service.end_requests()

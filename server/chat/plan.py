@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from server.service import Served, Service
     from stages.pipelines.pipeline import ChatPrompts
 
-DEFAULT_TEMPERATURE = 0.6
+DEFAULT_TEMPERATURE = 0.2  # a small model; hotter, it rambles
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""The table of what can be served: a name for `--model`, and what builds it."""
+"""The table of what can be served: a name for `--model`, and what builds it.
+
+`embedded` is both models that come with the install, `piper-joe` only the one that speaks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from stages.pipelines.deployment import Deployment
 
 EXECUTORS: dict[str, type[Executor]] = {"thread": ThreadExecutor, "process": ProcessExecutor}
-MODELS = ("embedded", "fake")
+MODELS = ("embedded", "piper-joe", "fake")
 
 
 def build(model: str, config: BuildConfig) -> Deployment:
@@ -22,10 +25,10 @@ def build(model: str, config: BuildConfig) -> Deployment:
     Imports a builder only when it is asked for: the fakes run without torch.
     """
     executor = EXECUTORS[config.executor]
-    if model == "embedded":
+    if model in ("embedded", "piper-joe"):
         from stages.pipelines.embedded import build_embedded
 
-        return build_embedded(config, executor)
+        return build_embedded(config, executor, chats=model == "embedded")
     if model == "fake":
         from stages.pipelines.fake import build_fake
 

@@ -30,15 +30,12 @@ UNREAD_AUDIO = 3
 LATENT_CHUNKS = 2
 
 
-def build_embedded(config: BuildConfig, executor: type[Executor]) -> Deployment:
-    """The deployment of both models. Converts the language model's weights the first time."""
-    files = prepare(config.cache_dir)
+def build_embedded(
+    config: BuildConfig, executor: type[Executor], *, chats: bool = True
+) -> Deployment:
+    """The deployment of both models, or (`chats` False) of the one that only speaks."""
     voice_files = bundled_voices()
     voices = list_voices(voice_files)
-    on = config.thinker
-    thinker = executor(
-        "thinker", ThinkerStage, ThinkerConfig(config.cache_dir, on.device, on.dtype)
-    )
     on = config.talker
     talker = executor(
         "talker", TalkerStage, TalkerConfig(voice_files, on.device, config.phonemizer)
@@ -47,18 +44,25 @@ def build_embedded(config: BuildConfig, executor: type[Executor]) -> Deployment:
     code2wav = executor("code2wav", Code2WavStage, Code2WavConfig(voice_files, on.device, on.dtype))
     talks = Position(talker, final=False, max_chunks=LATENT_CHUNKS)
     sounds = Position(code2wav, final=True, max_unread=UNREAD_AUDIO)
-    thinks = Position(thinker, final=True, max_unread=UNREAD_TEXT)
-    speech_faces, speech_edges = wire([talks, sounds])
-    chat_faces, chat_edges = wire([thinks, talks, sounds])
+    faces, edges = wire([talks, sounds])
     speech = Pipeline(
         model_id="piper-joe",
         aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),
         stage_names=("talker", "code2wav"),
-        handles=speech_faces,
+        handles=faces,
         final_stage_ids=frozenset({1}),
         voices=voices,
         speakable=speakable,
     )
+    if not chats:
+        return Deployment([talker, code2wav], [speech], edges)
+    files = prepare(config.cache_dir)  # converts the weights the first time
+    on = config.thinker
+    thinker = executor(
+        "thinker", ThinkerStage, ThinkerConfig(config.cache_dir, on.device, on.dtype)
+    )
+    thinks = Position(thinker, final=True, max_unread=UNREAD_TEXT)
+    chat_faces, chat_edges = wire([thinks, talks, sounds])
     chat = Pipeline(
         model_id="smollm2-joe",
         aliases=("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview"),
@@ -69,4 +73,4 @@ def build_embedded(config: BuildConfig, executor: type[Executor]) -> Deployment:
         speakable=speakable,
         prompts=SmolPrompts(files),
     )
-    return Deployment([thinker, talker, code2wav], [speech, chat], [*speech_edges, *chat_edges])
+    return Deployment([thinker, talker, code2wav], [speech, chat], [*edges, *chat_edges])

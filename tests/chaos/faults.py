@@ -59,7 +59,7 @@ def main(port, executor):
     )
     configure_logs(settings)
     service = Service(settings, lambda: fake.build_fake(EXECUTORS[executor]))
-    anyio.run(serve, service, listen(settings), lambda _: print("ready", flush=True))  # noqa: T201
+    anyio.run(serve, service, listen(settings), lambda line: print(line, flush=True))  # noqa: T201
 
 
 if __name__ == "__main__":

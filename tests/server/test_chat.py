@@ -196,7 +196,7 @@ async def test_what_is_asked_for_reaches_the_stages():
     assert (thinker.sampling.temperature, thinker.sampling.top_p) == (0.0, 0.5)
     assert (thinker.sampling.top_k, thinker.sampling.seed) == (3, 2**63 - 1)
     assert [params.voice for params in spoken.params[1:]] == ["high", "high"]
-    assert spoken.params[0].sampling.temperature == 0.6
+    assert spoken.params[0].sampling.temperature == 0.2
     assert spoken.params[0].max_tokens == 256
 
 

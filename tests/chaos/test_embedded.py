@@ -1,0 +1,60 @@
+"""A small storm on the embedded models, with workers in processes and one of them killed."""
+
+import asyncio
+import os
+import random
+import signal
+from collections import Counter
+
+import anyio.to_thread
+import httpx2
+import pytest
+
+from tests.chaos.client import post
+from tests.chaos.process import children, free_port, holding, server
+from tests.chaos.test_chaos import chat, speech, until
+
+pytestmark = pytest.mark.model
+
+COUNT = int(os.environ.get("NANO_OMNI_STORM", "150")) // 10  # noqa: TID251
+TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds. "
+
+
+def workers(pid):
+    """The stages' processes: those that the fork server made."""
+    return [below for child in children(pid) for below in children(child)]
+
+
+def until_ready(port):
+    until(lambda: httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 503)
+    assert until(lambda: httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200, 60)
+
+
+async def test_a_storm_with_a_killed_worker_ends_every_request_and_leaves_nothing():
+    port, rng, endings = free_port(), random.Random(2), Counter()
+    command = ("server.cli", "serve", "--port", str(port), "--executor", "process")
+    with server(*command) as process:
+        await post(port, *speech(TEXT))
+        await post(port, *chat("Tell me about the sea.", max_tokens=20))
+        before = holding(process.pid)
+
+        async def one():
+            leave = rng.choice([0, 1, 3]) if rng.random() < 0.2 else None
+            asked = rng.choice([speech(TEXT * 2), chat("Tell me of Rome.", max_tokens=30)])
+            endings[(await post(port, *asked, leave)).ending] += 1
+
+        async with asyncio.TaskGroup() as tasks:
+            for n in range(COUNT):
+                tasks.create_task(one())
+                await asyncio.sleep(rng.expovariate(8))
+                if n == COUNT // 2:
+                    os.kill(workers(process.pid)[0], signal.SIGKILL)
+                    await anyio.to_thread.run_sync(until_ready, port)
+        assert sum(endings.values()) == COUNT
+        assert set(endings) <= {"done", "left", "error", "503", "429"}, endings
+        assert endings["done"] > 0
+        assert (await post(port, *speech(TEXT))).ending == "done"
+        assert until(lambda: holding(process.pid).descriptors <= before.descriptors)
+        after = holding(process.pid)
+        assert after.processes == before.processes
+        assert after.memory_mb < before.memory_mb * 1.2
