@@ -125,15 +125,23 @@ class RingWriter:
     def _move(self) -> None:
         while self._waiting:
             size, parts = self._waiting[0]
-            used = self._head - self._ring.get(_TAIL)
-            if used + _U32.size + size > self._ring.capacity:
-                self._ring.put(_FULL, 1)
+            if not self._has_room(size) and not self._has_room_after_asking(size):
                 return
             self._waiting.popleft()
             self._copy(_U32.pack(size))
             for part in parts:
                 self._copy(part)
             self._unflushed = True
+
+    def _has_room(self, size: int) -> bool:
+        used = self._head - self._ring.get(_TAIL)
+        return used + _U32.size + size <= self._ring.capacity
+
+    def _has_room_after_asking(self, size: int) -> bool:
+        """Ask to be woken, then look again: the reader may have read in between."""
+        self._ring.put(_FULL, 1)
+        _fence(self._bell)
+        return self._has_room(size)
 
     def _copy(self, part: ReadableBuffer) -> None:
         view = memoryview(part).cast("B")
@@ -167,6 +175,7 @@ class RingReader:
             tail += _U32.size + size
         _fence(self._bell)
         ring.put(_TAIL, tail)
+        _fence(self._bell)
         if ring.get(_FULL):
             ring.put(_FULL, 0)
             ring_bell(self._writer_bell)

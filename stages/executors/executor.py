@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import anyio
 import structlog
 
 from stages.errors import StartError, WorkerDiedError
@@ -92,9 +93,12 @@ class Executor(ABC):
         loop = asyncio.get_running_loop()
         self._ready, self._ended = loop.create_future(), loop.create_future()
         self._stopping = False
+        with anyio.CancelScope(
+            shield=True
+        ):  # short; cut in the middle, nobody would own the worker
+            await self._launch()
         try:
             async with asyncio.timeout(timeout_s):
-                await self._launch()
                 await self._ready
         except TimeoutError:
             self.kill()
@@ -103,6 +107,10 @@ class Executor(ABC):
         self.num_starts += 1
         for face in self._faces:
             face.worker_started()
+
+    def _stop_loading(self) -> None:
+        """End a worker that loads: it would not listen before it is done."""
+        self.kill()
 
     @property
     def is_stopping(self) -> bool:
@@ -120,6 +128,8 @@ class Executor(ABC):
         if self._ended is None or self._ended.done():
             return
         self._post(Stop())
+        if not self.is_up:
+            self._stop_loading()
         try:
             async with asyncio.timeout(STOP_S):
                 await self.ended()

@@ -87,16 +87,17 @@ class ProcessExecutor(Executor):
         context.set_forkserver_preload(sorted(_PRELOAD))
         ours, theirs = socket.socketpair()
         self._failure, self._signs_of_end = None, 0
-        self._process = context.Process(
+        process = context.Process(
             target=run_worker,
             args=(theirs, self._make_stage, tuple(self._ports)),
             name=f"nano-omni-{self.name}",
             daemon=True,
         )
         with theirs:
-            await anyio.to_thread.run_sync(self._process.start)
+            await anyio.to_thread.run_sync(process.start)
+        self._process = process
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._process.sentinel, self._on_exit, loop, self._process.sentinel)
+        loop.add_reader(process.sentinel, self._on_exit, loop, process.sentinel)
         ours.setblocking(False)
         self._transport, _ = await loop.create_connection(
             lambda: _Wire(self._on_message, self._on_lost), sock=ours

@@ -74,6 +74,9 @@ class ThreadExecutor(Executor):
         self._thread = self._worker = None
         self._on_end("given up")
 
+    def _stop_loading(self) -> None:
+        """It stops when it has loaded: the process must not exit under a thread that computes."""
+
     def _post(self, order: Order) -> None:
         self._mailbox.post(order)
 

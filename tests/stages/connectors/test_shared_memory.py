@@ -79,6 +79,23 @@ def test_a_reader_that_makes_room_wakes_a_writer_that_waits_for_it(ring):
     assert len(reader.take()) == 1
 
 
+def test_a_writer_that_finds_no_room_looks_again_after_asking_to_be_woken(ring):
+    writer, reader, _, _ = ring
+    writer.push([bytes(4000)])
+    writer.flush()
+    put = writer._ring.put
+
+    def read_just_before(at, value):
+        writer._ring.put = put
+        reader.take()  # between the writer's look and its asking
+        put(at, value)
+
+    writer._ring.put = read_just_before
+    writer.push([b"next"])
+    writer.flush()
+    assert reader.take() == [b"next"]
+
+
 def test_a_record_that_could_never_fit_is_refused(ring):
     writer, _, _, _ = ring
     with pytest.raises(ValueError, match="larger than the ring"):
