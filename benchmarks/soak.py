@@ -173,7 +173,7 @@ def _plot(samples: list[dict[str, float]]) -> None:
         axes.set(ylabel=label, ylim=(0, None))
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right")
-    rows[-1].set_xlabel("minutes (a worker is killed every 2; the last 20 s without load)")
+    rows[-1].set_xlabel("minutes (a worker is killed every 2; nothing new comes in the last 20 s)")
     rows[0].set_title("Soak: embedded models, processes, 1 request/s, a fifth leaves")
     figure.savefig(RESULTS / "soak.png", dpi=110)
 
