@@ -7,12 +7,9 @@ the truth. Nothing follows the data.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from stages.messages import AudioChunk
 
 RATE_HZ = 24_000
@@ -38,17 +35,3 @@ def wav_header(num_data_bytes: int | None) -> bytes:
     fmt = struct.pack("<HHIIHH", 1, 1, RATE_HZ, RATE_HZ * SAMPLE_BYTES, SAMPLE_BYTES, 16)
     riff = b"RIFF" + struct.pack("<I", riff_bytes) + b"WAVE"
     return riff + b"fmt " + struct.pack("<I", 16) + fmt + b"data" + struct.pack("<I", data_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class StreamFormat:
-    """How a streamed file begins, and what it is called."""
-
-    media_type: str
-    head: bytes
-
-
-STREAM_FORMATS: Mapping[str, StreamFormat] = {
-    "pcm": StreamFormat("audio/pcm", b""),
-    "wav": StreamFormat("audio/wav", wav_header(None)),
-}

@@ -11,6 +11,7 @@ from openapi.chat_chunk import ChatChunk
 from openapi.chat_request import ChatRequest
 from openapi.errors import ErrorEnvelope
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
+from server.encoders import FORMATS
 
 # The models of the document that no route returns through FastAPI.
 BODY_MODELS: tuple[type[BaseModel], ...] = (SpeechRequest, ChatRequest)
@@ -52,8 +53,8 @@ SPEECH_ANSWERS: Answers = {
         "description": "The sound as it is made: 24 kHz, mono, 16 bits.",
         "content": {
             **{
-                media_type: {"schema": {"type": "string", "format": "binary"}}
-                for media_type in ("audio/wav", "audio/pcm")
+                form.media_type: {"schema": {"type": "string", "format": "binary"}}
+                for form in FORMATS.values()
             },
             **events_of(SpeechDelta, SpeechDone),
         },

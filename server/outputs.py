@@ -25,7 +25,10 @@ class Runner(Protocol):
         deadline_s: float | None = None,
         key: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[OrchOutput]]:
-        """The outputs of one request. Leaving the scope before the terminal aborts it."""
+        """The outputs of one request. Leaving the scope before the terminal aborts it.
+
+        `key` stands for the caller, so that each gets a fair share of the places.
+        """
 
 
 class Outputs:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # The template knows three roles. What a tool said is told to the model as the user's words.
 TEMPLATE_ROLES = {"developer": "system", "tool": "user", "function": "user"}
-WHOLE_FORMATS = ("wav", "pcm16")
 STREAMED_FORMATS = ("pcm16",)
 
 
@@ -46,16 +45,14 @@ def _problems(body: ChatRequest) -> Iterator[Problem]:
 
 
 def check_reply_audio(audio: ReplyAudio, served: Served, *, stream: bool) -> None:
-    """Refuse sound that the model does not make, or not in this format. Raises RefusedError."""
+    """Refuse sound that the model does not make, or not in a stream. Raises RefusedError."""
     if not served.speaks:
         raise RefusedError(unsupported("modalities", "This model replies in text only."))
-    formats = STREAMED_FORMATS if stream else WHOLE_FORMATS
-    if audio.format in formats:
+    if not stream or audio.format in STREAMED_FORMATS:
         return
-    when = " when stream=true" if stream else " yet"
-    names = ", ".join(f"'{name}'" for name in formats)
+    names = ", ".join(f"'{name}'" for name in STREAMED_FORMATS)
     message = (
-        f"Unsupported value: 'audio.format' does not support '{audio.format}'{when}. "
+        f"Unsupported value: 'audio.format' does not support '{audio.format}' when stream=true. "
         f"Supported values are: {names}."
     )
     raise RefusedError(unsupported("audio.format", message))

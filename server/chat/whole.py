@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
 from pybase64 import b64encode
 
 from openapi.chat_response import ChatCompletion, Choice, ReplyMessage, SpokenReply
-from server.audio import pcm, wav_header
+from server.audio import pcm
 from server.chat.reply import FINGERPRINT
 from server.chat.tally import Tally
+from server.encoders import whole_file
 from stages.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
@@ -33,12 +35,9 @@ async def whole_reply(
     if audio_format is None:
         message = _written("".join(text))
     else:
-        message = _spoken("".join(text), _file(bytes(sound), audio_format), names)
+        file = await anyio.to_thread.run_sync(whole_file, bytes(sound), audio_format)
+        message = _spoken("".join(text), file, names)
     return _completion(message, tally, names)
-
-
-def _file(sound: bytes, audio_format: str) -> bytes:
-    return wav_header(len(sound)) + sound if audio_format == "wav" else sound
 
 
 def _written(text: str) -> ReplyMessage:

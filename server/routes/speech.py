@@ -6,7 +6,8 @@ from openapi.speech import SpeechRequest
 from server.body import read_body
 from server.described import SPEECH_ANSWERS, body_of
 from server.service import Service
-from server.speech import plan_speech, speech_response
+from server.speech import plan_speech
+from server.speech_reply import speech_response
 
 
 def speech_routes(service: Service) -> APIRouter:

@@ -11,6 +11,7 @@ import anyio
 import numpy as np
 import pytest
 
+from server.encoders import FORMATS
 from server.errors import BrokenStreamError
 from stages.errors import DeadlineError, RequestError, WorkerDiedError
 from stages.messages import AudioEnd
@@ -30,7 +31,9 @@ async def test_pcm_is_the_samples_and_nothing_else():
         reply = await speak(app)
     assert reply.status == 200
     assert reply.reply_headers["content-type"] == "audio/pcm"
-    assert "content-length" not in reply.reply_headers
+    assert reply.reply_headers["cache-control"] == "no-store"
+    assert reply.reply_headers["x-accel-buffering"] == "no"
+    assert not {"content-length", "content-encoding"} & set(reply.reply_headers)
     assert reply.content == SAMPLES
 
 
@@ -46,7 +49,7 @@ async def test_wav_is_one_header_of_unknown_length_and_the_samples():
         assert file.readframes(10_000) == SAMPLES
 
 
-@pytest.mark.parametrize("response_format", ["pcm", "wav"])
+@pytest.mark.parametrize("response_format", FORMATS)
 async def test_events_carry_the_same_bytes_then_the_usage_then_done(response_format):
     async with scripted() as (app, _):
         plain = await speak(app, response_format=response_format)

@@ -1,0 +1,113 @@
+"""The sound of a speech, sent as it comes: as a file, or as events that carry the same bytes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pybase64 import b64encode
+from starlette.responses import StreamingResponse
+
+from openapi.speech import SpeechDone, SpeechUsage
+from server.audio import pcm
+from server.coding import open_file
+from server.live import HeldSend, LiveResponse, never
+from server.sse import DONE, event, send_events
+from stages.messages import AudioChunk, AudioEnd
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+
+    from starlette.types import Scope
+
+    from openapi.speech import SpeechRequest
+    from server.coding import OpenFile
+    from server.outputs import Outputs
+    from server.settings import Settings
+    from server.speech import SpeechPlan
+
+# A line of 32 KiB: some clients read lines into a buffer of 64. Whole samples, and no padding
+# within base64, at every cut.
+MAX_DELTA_BYTES = 24 * 1024
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def speech_response(
+    plan: SpeechPlan, body: SpeechRequest, settings: Settings, key: str = ""
+) -> LiveResponse:
+    """The response that runs the plan, on the account of `key`."""
+    if body.stream_format == "sse":
+        reply = partial(_send_events, plan, len(body.input), settings.ping_s)
+    else:
+        reply = partial(_send_file, plan)
+    request = plan.request
+    return LiveResponse(
+        partial(
+            plan.served.runner.stream,
+            request,
+            last_stage=request.last_stage,
+            deadline_s=plan.deadline_s,
+            key=key,
+        ),
+        reply,
+        settings.stall_s,
+    )
+
+
+class SpeechFile:
+    """The bytes of the file as they come; `end` is there when they are all out."""
+
+    def __init__(self, outputs: Outputs, file: OpenFile) -> None:
+        self._outputs = outputs
+        self._file = file
+        self.end = AudioEnd(0, 0)
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        """None is empty. The head goes with the first samples, or alone where there are none."""
+        unsent = self._file.head()
+        async for data in self._outputs:
+            if isinstance(data, AudioChunk):
+                unsent += await self._file.feed(pcm(data))
+                if unsent:
+                    yield unsent
+                    unsent = b""
+            elif isinstance(data, AudioEnd):
+                self.end = data
+        unsent += await self._file.flush()
+        if unsent:
+            yield unsent
+
+
+async def speech_frames(file: SpeechFile, num_chars: int) -> AsyncGenerator[bytes]:
+    """The file as events, then what it counts as, then `[DONE]`."""
+    async for piece in file.pieces():
+        for part in _cut(piece):
+            yield event(b'{"type":"speech.audio.delta","audio":"' + b64encode(part) + b'"}')
+    tokens = file.end.audio_tokens
+    usage = SpeechUsage(
+        input_tokens=num_chars, output_tokens=tokens, total_tokens=num_chars + tokens
+    )
+    yield event(SpeechDone(type="speech.audio.done", usage=usage).wire())
+    yield DONE
+
+
+def _cut(piece: bytes) -> Iterator[bytes]:
+    for start in range(0, len(piece), MAX_DELTA_BYTES):
+        yield piece[start : start + MAX_DELTA_BYTES]
+
+
+async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: HeldSend) -> None:
+    async with open_file(plan.format) as file:
+        pieces = SpeechFile(outputs, file).pieces()
+        response = StreamingResponse(
+            pieces, headers=STREAM_HEADERS, media_type=plan.format.media_type
+        )
+        await response(scope, never, send)
+
+
+async def _send_events(
+    plan: SpeechPlan, num_chars: int, ping_s: float, outputs: Outputs, scope: Scope, send: HeldSend
+) -> None:
+    async with open_file(plan.format) as file:
+        frames = speech_frames(SpeechFile(outputs, file), num_chars)
+        await send_events(frames, scope, send, ping_s)
