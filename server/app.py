@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from sse_starlette.sse import AppStatus
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 
 from openapi.problems import Problem, param_of
 from server.edge import Edge
-from server.errors import RefusedError, answer_to, answer_to_http, log_failure
+from server.errors import RefusedError, log_failure
+from server.methods import Methods
 from server.routes.chat import chat_routes
 from server.routes.health import health_routes
 from server.routes.models import model_routes
 from server.routes.speech import speech_routes
-from server.wire import wire_response
+from server.wire import error_response, http_error_response
 from stages.errors import OmniError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -37,7 +40,8 @@ def create_app(service: Service) -> Edge:
     """The whole application as ASGI."""
     # Streams that run may finish on shutdown.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
-    return Edge(create_api(service))
+    api = create_api(service)
+    return Edge(Methods(api, list(_routes_of(api))))
 
 
 def create_api(service: Service) -> FastAPI:
@@ -65,17 +69,22 @@ def create_api(service: Service) -> FastAPI:
     return api
 
 
+def _routes_of(api: FastAPI) -> Iterator[Route]:
+    for context in iter_route_contexts(api.routes):
+        if isinstance(context.original_route, Route):
+            yield context.original_route
+
+
 async def _answer(_: Request, error: Exception) -> Response:
-    answer = answer_to(error)
-    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    response = error_response(error)
+    if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log_failure(error)
-    return wire_response(answer.body, answer.status, answer.headers)
+    return response
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    answer = answer_to_http(error, request.method, request.url.path)
-    return wire_response(answer.body, answer.status, answer.headers)
+    return http_error_response(error, request.scope)
 
 
 async def _answer_validation(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""A wire model as a JSON response."""
+"""A wire model, or an error, as a JSON response."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from server.errors import answer_to, answer_to_http
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from starlette.exceptions import HTTPException
+    from starlette.types import Scope
+
     from openapi.base import ResponseModel
+    from server.errors import Answer
 
 
 def wire_response(
@@ -17,3 +23,17 @@ def wire_response(
 ) -> Response:
     """`body` with the fields that were set."""
     return Response(body.wire(), status, headers, media_type="application/json")
+
+
+def error_response(error: Exception) -> Response:
+    """An error of ours, as the table has it."""
+    return _response(answer_to(error))
+
+
+def http_error_response(error: HTTPException, scope: Scope) -> Response:
+    """What the router refuses."""
+    return _response(answer_to_http(error, scope["method"], scope["path"]))
+
+
+def _response(answer: Answer) -> Response:
+    return wire_response(answer.body, answer.status, answer.headers)

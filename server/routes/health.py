@@ -25,5 +25,4 @@ def health_routes(service: Service) -> APIRouter:
 
     for path, answer in (("/health", ready), ("/health/live", live), ("/health/ready", ready)):
         router.add_api_route(path, answer, response_model=Health, responses=ERRORS)
-        router.add_api_route(path, answer, methods=["HEAD"], include_in_schema=False)
     return router

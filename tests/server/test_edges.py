@@ -54,7 +54,13 @@ async def test_an_unknown_url_is_named(path):
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
-    [("GET", "/v1/audio/speech", "POST"), ("POST", "/v1/models", "GET")],
+    [
+        ("GET", "/v1/audio/speech", "POST, OPTIONS"),
+        ("HEAD", "/v1/chat/completions", "POST, OPTIONS"),
+        ("POST", "/v1/models", "GET, HEAD, OPTIONS"),
+        ("DELETE", "/v1/models/tts-1", "GET, HEAD, OPTIONS"),
+        ("TRACE", "/health", "GET, HEAD, OPTIONS"),
+    ],
 )
 async def test_a_wrong_method_says_which_is_right(method, path, allowed):
     async with scripted() as (app, _):
@@ -62,6 +68,48 @@ async def test_a_wrong_method_says_which_is_right(method, path, allowed):
     assert reply.status == 405
     assert reply.reply_headers["allow"] == allowed
     assert reply.error["message"] == f"Invalid method for URL ({method} {path})"
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("/v1/audio/speech", "POST, OPTIONS"), ("/v1/models/org/writer", "GET, HEAD, OPTIONS")],
+)
+async def test_options_says_what_may_be_done(path, allowed):
+    async with scripted() as (app, _):
+        reply = await Exchange("OPTIONS", path).run(app)
+    assert (reply.status, reply.content) == (204, b"")
+    assert reply.reply_headers["allow"] == allowed
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/tts-1", "/v1/audio/voices", "/health"])
+async def test_head_is_get_without_the_body(path):
+    async with scripted() as (app, _):
+        head = await Exchange("HEAD", path).run(app)
+        full = await get(path).run(app)
+    assert (head.status, head.content) == (200, b"")
+    for name in ("content-type", "content-length"):
+        assert head.reply_headers[name] == full.reply_headers[name]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/audio/transcriptions",
+        "/v1/audio/translations",
+        "/v1/images/generations",
+        "/v1/embeddings",
+        "/v1/realtime",
+        "/v1/files",
+        "/v1/chat/completions/",
+        "//v1/chat/completions",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD", "DELETE"])
+async def test_what_is_not_served_is_a_404_in_the_envelope(method, path):
+    async with scripted() as (app, _):
+        reply = await Exchange(method, path).run(app)
+    assert reply.status == 404
+    assert reply.error["message"] == f"Invalid URL ({method} {path})"
 
 
 async def test_an_error_below_is_answered_with_its_id():
