@@ -3,6 +3,7 @@
 import pytest
 
 from server.edge import request_id
+from server.errors import TABLE
 from tests.server.asgi import Exchange, get, post
 from tests.server.bench import SPEECH, scripted
 
@@ -136,3 +137,11 @@ async def test_health_says_alive_and_ready():
     assert int(ready.reply_headers["retry-after"]) >= 1
     assert ready.error["type"] == "service_unavailable_error"
     assert live.json == {"status": "live"}
+
+
+def test_who_is_sent_away_is_told_when_to_come_again():
+    told = {
+        row.status: row.headers["Retry-After"] for row in TABLE.values() if row.status in (429, 503)
+    }
+    assert set(told) == {429, 503}
+    assert all(1 <= int(seconds) <= 60 for seconds in told.values())

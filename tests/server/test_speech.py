@@ -13,7 +13,7 @@ import pytest
 
 from server.encoders import FORMATS
 from server.errors import BrokenStreamError
-from stages.errors import DeadlineError, RequestError, WorkerDiedError
+from stages.errors import DeadlineError, OverloadedError, RequestError, WorkerDiedError
 from stages.messages import AudioEnd
 from tests.server.asgi import events, post, running
 from tests.server.bench import SOUND, SPEECH, fake, scripted, tone
@@ -106,6 +106,7 @@ async def test_a_name_of_openai_means_the_default_voice():
         (RequestError("r", "the secret of the stage"), 500, "generation_failed"),
         (WorkerDiedError("the secret of the stage"), 503, "worker_died"),
         (DeadlineError("the secret of the stage"), 504, "deadline_exceeded"),
+        (OverloadedError("the secret of the stage"), 429, "rate_limit_exceeded"),
     ],
 )
 @pytest.mark.parametrize("stream_format", ["audio", "sse"])
