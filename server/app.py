@@ -15,8 +15,10 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from openapi.problems import Problem, param_of
+from server.auth import Auth
 from server.edge import Edge
 from server.errors import RefusedError, log_failure
+from server.keys import keys_of
 from server.methods import Methods
 from server.routes.chat import chat_routes
 from server.routes.health import health_routes
@@ -37,11 +39,11 @@ VERSION = "0.1.0"
 
 
 def create_app(service: Service) -> Edge:
-    """The whole application as ASGI."""
+    """The whole application as ASGI. Raises SettingsError where the keys cannot be read."""
     # Streams that run may finish on shutdown.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
-    api = create_api(service)
-    return Edge(Methods(api, list(_routes_of(api))))
+    api, settings = create_api(service), service.settings
+    return Edge(Auth(Methods(api, list(_routes_of(api))), keys_of(settings)))
 
 
 def create_api(service: Service) -> FastAPI:

@@ -16,7 +16,7 @@ import anyio
 from server.errors import ServerError
 from server.logs import configure_logs
 from server.say import say
-from server.serve import listen, serve
+from server.serve import listen, note_openness, serve
 from server.service import Service
 from server.settings import Settings, SettingsError, load_settings
 from stages.errors import OmniError
@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
     from stages.pipelines.deployment import Deployment
 
-SETTING_OPTIONS = ("host", "port", "model", "device", "dtype", "executor", "voice", "log_level")
+SETTING_OPTIONS = (
+    "host",
+    "port",
+    "api_keys_file",
+    "model",
+    "device",
+    "dtype",
+    "executor",
+    "voice",
+    "log_level",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,6 +70,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
 
 
 def _serve(settings: Settings) -> None:
+    note_openness(settings)
     try:
         listener = listen(settings)
     except OSError as error:
@@ -119,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     serve_parser = commands.add_parser("serve", help="answer on HTTP")
     serve_parser.add_argument("--host", help="the address to listen on (127.0.0.1)")
     serve_parser.add_argument("--port", type=int, help="the port to listen on (8000)")
+    serve_parser.add_argument("--api-keys-file", help="who may use it: one key a line (anyone)")
     say_parser = commands.add_parser("say", help="speak a text into a WAV file")
     say_parser.add_argument("text")
     say_parser.add_argument("-o", "--output", type=Path, default=Path("out.wav"))

@@ -15,6 +15,8 @@ from urllib.parse import quote
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 
+from server.auth import KEY
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -81,6 +83,7 @@ class Exchange:
             ms=self._elapsed_ms(),
             first_byte_ms=self._first_byte_ms,
             bytes=self._num_bytes,
+            key=self._scope.get(KEY),
             error=self.error,
         )
 

@@ -3,7 +3,9 @@
 ServerError
 ├── RefusedError        the request is wrong, and the client can see how
 │   ├── UnknownModelError   it names a model that is not here
-│   └── TooLargeError       its body is larger than the server takes
+│   ├── TooLargeError       its body is larger than the server takes
+│   ├── NoKeyError          it has no API key, and the server asks for one
+│   └── WrongKeyError       its API key is none of the server's
 ├── StalledReaderError  the client takes nothing any more
 └── BrokenStreamError   a stream had begun; its client has been told what it can be told
 
@@ -39,6 +41,10 @@ log = structlog.get_logger(__name__)
 
 INVALID = "invalid_request_error"
 UNAVAILABLE = "service_unavailable_error"
+NO_KEY = (
+    "You didn't provide an API key. You need to provide your API key in an Authorization header "
+    "using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
+)
 SORRY = "The server had an error while processing your request. Sorry about that!"
 
 
@@ -73,6 +79,20 @@ class StalledReaderError(ServerError):
     """A reader that has taken nothing for the time that a setting gives him."""
 
 
+class NoKeyError(RefusedError):
+    """A request without a key."""
+
+    def __init__(self) -> None:
+        super().__init__(Problem(NO_KEY))
+
+
+class WrongKeyError(RefusedError):
+    """A key that the server does not know. It is not repeated."""
+
+    def __init__(self) -> None:
+        super().__init__(Problem("Incorrect API key provided.", None, "invalid_api_key"))
+
+
 class BrokenStreamError(ServerError):
     """Raised to have the connection dropped, so that no client takes what it got for the whole."""
 
@@ -90,10 +110,13 @@ class Row:
 
 NO_RETRY = {"x-should-retry": "false"}
 RETRY_SOON = {"Retry-After": "2"}
+WANTS_KEY = {"WWW-Authenticate": "Bearer"}
 
 TABLE: Mapping[type[Exception], Row] = {
     UnknownModelError: Row(404, INVALID),
     TooLargeError: Row(413, INVALID, "request_too_large", headers={"Connection": "close"}),
+    NoKeyError: Row(401, INVALID, headers=WANTS_KEY),
+    WrongKeyError: Row(401, INVALID, headers=WANTS_KEY),
     RefusedError: Row(400, INVALID),
     ClientDisconnect: Row(499, INVALID, "client_disconnected", "The client left."),
     DeadlineError: Row(

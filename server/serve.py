@@ -6,18 +6,23 @@ import gc
 import signal
 import socket
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import anyio
+import structlog
 import uvicorn
 
 from server.app import create_app
+from server.keys import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from server.service import Service
     from server.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 BACKLOG = 2048
 CLEANUP_S = 5  # for the ends of requests to reach their clients
@@ -35,6 +40,26 @@ def listen(settings: Settings) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def note_openness(settings: Settings) -> None:
+    """Say it where nothing but the address keeps others out. Raises SettingsError."""
+    if keys_of(settings):
+        return
+    if is_loopback(settings.host):
+        log.info("no_api_keys", host=settings.host, open_to="this machine")
+    else:
+        log.warning("no_api_keys", host=settings.host, open_to="everyone who can connect")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is one that only this machine can reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Server(uvicorn.Server):

@@ -5,12 +5,14 @@ error, and so is a value that does not fit.
 """
 
 import os
+import re
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "NANO_OMNI_"
 
@@ -18,6 +20,22 @@ Seconds = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
 Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
 Dtype = Literal["auto", "float32", "bfloat16"]
+
+
+def _listed(value: object) -> object:
+    """`a, b` as a list."""
+    return (
+        [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
+    )
+
+
+def _hashed(value: object) -> object:
+    """Keys as their digests: the keys themselves are not kept."""
+    keys = _listed(value)
+    return [sha256(str(key).encode()).digest() for key in keys] if isinstance(keys, list) else keys
+
+
+KeyDigests = Annotated[tuple[bytes, ...], NoDecode, BeforeValidator(_hashed)]
 
 
 class SettingsError(Exception):
@@ -34,6 +52,11 @@ class Settings(BaseSettings):
     # Where to listen.
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
+
+    # Who may use it. Keys are told apart by commas or spaces, in the file by lines; without any the
+    # server is open to whoever reaches it.
+    api_keys: KeyDigests = ()
+    api_keys_file: Path | None = None
 
     # What to run. `voice` is the default voice; empty is the model's own first one.
     model: str = "embedded"
@@ -54,11 +77,14 @@ class Settings(BaseSettings):
     max_running: Count = 16
     max_waiting: Annotated[int, Field(ge=0)] = 32
 
-    # Limits of one request. A reader that takes nothing for `stall_s` is cut off.
+    # Limits of one request. A reader that takes nothing for `stall_s` is cut off. `max_input_chars`
+    # is for speech under names of our own; OpenAI's names never take more than 4,096.
     stall_s: Seconds = 30.0
     deadline_s: Seconds = 300.0
     max_input_chars: Count = 4096
     max_reply_tokens: Count = 256
+
+    # Limits of what comes in.
     max_body_bytes: Count = 8 * 2**20
 
     # Streams of events: silence is broken by a comment this often, also before the first event.

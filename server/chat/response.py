@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from server.settings import Settings
 
 
-def chat_response(plan: ChatPlan, settings: Settings) -> LiveResponse:
-    """The response of a plan."""
+def chat_response(plan: ChatPlan, settings: Settings, key: str = "") -> LiveResponse:
+    """The response of a plan, on the account of `key`."""
     names = new_names(plan.served.pipeline.model_id)
     whole = partial(_send_whole, plan, names)
     reply = partial(_send_chunks, plan, names, settings.ping_s) if plan.stream else whole
@@ -35,6 +35,7 @@ def chat_response(plan: ChatPlan, settings: Settings) -> LiveResponse:
             request,
             last_stage=request.last_stage,
             deadline_s=plan.deadline_s,
+            key=key,
         ),
         reply,
         settings.stall_s,

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from openapi.chat_request import ChatRequest
 from openapi.chat_response import ChatCompletion
+from server.auth import key_of
 from server.body import read_body
 from server.chat.plan import plan_chat
 from server.chat.response import chat_response
@@ -30,6 +31,6 @@ def chat_routes(service: Service) -> APIRouter:
     async def create_chat_completion(request: Request) -> Response:
         """Answer a chat in text, in speech, or in both; whole, or as it is made."""
         body = await read_body(request, ChatRequest, settings.max_body_bytes)
-        return chat_response(await plan_chat(service, body), settings)
+        return chat_response(await plan_chat(service, body), settings, key_of(request))
 
     return router

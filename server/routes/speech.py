@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from openapi.speech import SpeechRequest
+from server.auth import key_of
 from server.body import read_body
 from server.described import SPEECH_ANSWERS, body_of
 from server.service import Service
@@ -24,6 +25,7 @@ def speech_routes(service: Service) -> APIRouter:
     async def create_speech(request: Request) -> Response:
         """Speak a text. The sound is sent while it is made."""
         body = await read_body(request, SpeechRequest, settings.max_body_bytes)
-        return speech_response(plan_speech(service, body), body, settings)
+        plan = plan_speech(service, body)
+        return speech_response(plan, body, settings, key_of(request))
 
     return router

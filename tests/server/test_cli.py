@@ -10,8 +10,11 @@ import urllib.request
 import wave
 
 import pytest
+import structlog
 
 from server.cli import main
+from server.serve import note_openness
+from server.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +59,12 @@ def test_say_writes_a_file_of_true_size(tmp_path, capsys):
         (["say", "hi", "--model", "fake", "-o", "/no/such/folder/out.wav"], "/no/such/folder"),
         (["serve", "--port", "70000"], "port"),
         (["serve", "--host", "192.0.2.1"], "address"),
+        (["serve", "--api-keys-file", "/no/such/file"], "api_keys_file"),
     ],
 )
 def test_a_failure_is_one_line(arguments, said, capsys):
     assert main(arguments) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("nano-omni: ")
     assert said in line
 
@@ -68,7 +72,7 @@ def test_a_failure_is_one_line(arguments, said, capsys):
 def test_a_port_that_is_taken_is_one_line(capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["serve", "--port", str(taken.getsockname()[1]), "--model", "fake"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    line = capsys.readouterr().err.splitlines()[-1]
     assert "in use" in line
 
 
@@ -90,3 +94,21 @@ def test_serve_says_where_and_ends_on_a_signal():
     assert process.returncode in (0, -signal.SIGTERM)
     assert b'"path": "/v1/models"' in logged
     assert b"Traceback" not in logged
+
+
+@pytest.mark.parametrize(
+    ("host", "keys", "said"),
+    [
+        ("127.0.0.1", "", "this machine"),
+        ("::1", "", "this machine"),
+        ("localhost", "", "this machine"),
+        ("0.0.0.0", "", "everyone who can connect"),
+        ("example.org", "", "everyone who can connect"),
+        ("0.0.0.0", "sk-one", None),
+    ],
+)
+def test_a_server_without_keys_says_who_can_use_it(host, keys, said):
+    structlog.reset_defaults()
+    with structlog.testing.capture_logs() as logs:
+        note_openness(Settings(host=host, api_keys=keys))
+    assert [line["open_to"] for line in logs] == ([said] if said else [])

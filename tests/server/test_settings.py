@@ -32,3 +32,9 @@ def test_a_value_that_does_not_fit_is_one_line(monkeypatch, name, value):
     with pytest.raises(SettingsError, match=f"setting {name}: ") as refused:
         load_settings({})
     assert "\n" not in str(refused.value)
+
+
+def test_lists_are_told_apart_by_commas_and_spaces(monkeypatch):
+    monkeypatch.setenv("NANO_OMNI_API_KEYS", "one,two three")
+    settings = load_settings({})
+    assert len(set(settings.api_keys)) == 3

@@ -1,0 +1,56 @@
+"""Lets a request in that has a key, where the server has keys; whether it is well is open to all.
+
+`key_of` tells a route whose request it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+
+from server.errors import NoKeyError, RefusedError
+from server.wire import error_response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from server.keys import Keys
+
+KEY = "nano_omni.key"
+OPEN_PATHS = ("/health", "/health/live", "/health/ready")
+
+
+def key_of(request: Request) -> str:
+    """The name of the request's key; empty where the server has no keys."""
+    return str(request.scope.get(KEY, ""))
+
+
+class Auth:
+    """Wraps an ASGI app. Requests for what may be done (OPTIONS) need no key: they say nothing."""
+
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+        self._app = app
+        self._keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._keys and not _is_open(scope):
+            try:
+                scope[KEY] = self._keys.name_of(_token(Headers(scope=scope)))
+            except RefusedError as error:
+                await error_response(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _is_open(scope: Scope) -> bool:
+    return scope["path"] in OPEN_PATHS or scope["method"] == "OPTIONS"
+
+
+def _token(headers: Headers) -> bytes:
+    """What follows `Bearer`, as it was sent. Raises NoKeyError."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise NoKeyError
+    return token.strip().encode("latin-1")
