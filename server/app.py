@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from openapi.problems import Problem, param_of
 from server.auth import Auth
+from server.cors import Cors
 from server.edge import Edge
 from server.errors import RefusedError, log_failure
 from server.keys import keys_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp
 
     from server.service import Service
 
@@ -43,7 +45,10 @@ def create_app(service: Service) -> Edge:
     # Streams that run may finish on shutdown.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     api, settings = create_api(service), service.settings
-    return Edge(Auth(Methods(api, list(_routes_of(api))), keys_of(settings)))
+    app: ASGIApp = Auth(Methods(api, list(_routes_of(api))), keys_of(settings))
+    if settings.cors_origins:
+        app = Cors(app, settings.cors_origins)
+    return Edge(app)
 
 
 def create_api(service: Service) -> FastAPI:

@@ -22,6 +22,9 @@ Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
 Dtype = Literal["auto", "float32", "bfloat16"]
 
 
+ORIGIN = r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$"
+
+
 def _listed(value: object) -> object:
     """`a, b` as a list."""
     return (
@@ -35,6 +38,9 @@ def _hashed(value: object) -> object:
     return [sha256(str(key).encode()).digest() for key in keys] if isinstance(keys, list) else keys
 
 
+Origins = Annotated[
+    tuple[Annotated[str, Field(pattern=ORIGIN)], ...], NoDecode, BeforeValidator(_listed)
+]
 KeyDigests = Annotated[tuple[bytes, ...], NoDecode, BeforeValidator(_hashed)]
 
 
@@ -54,9 +60,10 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
 
     # Who may use it. Keys are told apart by commas or spaces, in the file by lines; without any the
-    # server is open to whoever reaches it.
+    # server is open to whoever reaches it. `cors_origins`: pages that may use it, or `*`.
     api_keys: KeyDigests = ()
     api_keys_file: Path | None = None
+    cors_origins: Origins = ()
 
     # What to run. `voice` is the default voice; empty is the model's own first one.
     model: str = "embedded"

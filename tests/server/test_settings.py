@@ -35,6 +35,17 @@ def test_a_value_that_does_not_fit_is_one_line(monkeypatch, name, value):
 
 
 def test_lists_are_told_apart_by_commas_and_spaces(monkeypatch):
+    monkeypatch.setenv("NANO_OMNI_CORS_ORIGINS", "https://a.example, http://localhost:3000")
     monkeypatch.setenv("NANO_OMNI_API_KEYS", "one,two three")
     settings = load_settings({})
+    assert settings.cors_origins == ("https://a.example", "http://localhost:3000")
     assert len(set(settings.api_keys)) == 3
+
+
+@pytest.mark.parametrize(
+    "origin", ["a.example", "https://a.example/", "https://a.example/page", "**"]
+)
+def test_an_origin_has_a_scheme_and_no_path(monkeypatch, origin):
+    monkeypatch.setenv("NANO_OMNI_CORS_ORIGINS", origin)
+    with pytest.raises(SettingsError, match="cors_origins"):
+        load_settings({})
