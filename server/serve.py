@@ -14,6 +14,7 @@ import structlog
 import uvicorn
 
 from server.app import create_app
+from server.guard import guarded
 from server.keys import keys_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
     """The web server, as it is always run."""
     config = uvicorn.Config(
         create_app(service),
-        http="httptools",
+        http=guarded(service.settings),
         loop="asyncio",
         ws="none",
         lifespan="on",

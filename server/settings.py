@@ -91,8 +91,11 @@ class Settings(BaseSettings):
     max_input_chars: Count = 4096
     max_reply_tokens: Count = 256
 
-    # Limits of what comes in.
+    # Limits of what comes in: how large, and how long it may take to come.
+    max_header_bytes: Count = 64 * 2**10
     max_body_bytes: Count = 8 * 2**20
+    header_s: Seconds = 10.0
+    body_s: Seconds = 60.0
 
     # Streams of events: silence is broken by a comment this often, also before the first event.
     ping_s: Seconds = 10.0
