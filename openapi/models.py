@@ -1,4 +1,4 @@
-"""`GET /v1/models` and `GET /v1/models/{id}`."""
+"""`GET /v1/models`, `GET /v1/models/{id}` and `GET /v1/audio/models`."""
 
 from typing import Literal
 
@@ -18,4 +18,12 @@ class ModelList(ResponseModel):
     """Every name that requests may use."""
 
     object: Literal["list"]
+    data: list[Model]
+
+
+class SpeechModelList(ResponseModel):
+    """The names that speech requests may use, under the two names by which clients look for it."""
+
+    object: Literal["list"]
+    models: list[Model]
     data: list[Model]

@@ -1,9 +1,11 @@
-"""`GET /v1/models`, `/v1/models/{id}` and `/v1/audio/voices`."""
+"""`GET /v1/models`, `/v1/models/{id}`, `/v1/audio/models` and `/v1/audio/voices`."""
+
+from collections.abc import Iterable
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
-from openapi.models import Model, ModelList
+from openapi.models import Model, ModelList, SpeechModelList
 from openapi.voice import Voice, VoiceList
 from server.described import ERRORS
 from server.service import Served, Service
@@ -20,15 +22,19 @@ def model_routes(service: Service) -> APIRouter:
     @router.get("/v1/models", response_model=ModelList)
     async def list_models() -> Response:
         """Every name that a request may use: ids and aliases."""
-        names = [name for served in service.models for name in served.names]
-        data = [_model(name, service.created) for name in names]
-        return wire_response(ModelList(object="list", data=data))
+        return wire_response(ModelList(object="list", data=_models(service, service.models)))
 
     @router.get("/v1/models/{model:path}", response_model=Model)
     async def retrieve_model(model: str) -> Response:
         """One of them. Slashes in the id may be written as they are."""
         service.model(model)
         return wire_response(_model(model, service.created))
+
+    @router.get("/v1/audio/models", response_model=SpeechModelList)
+    async def list_speech_models() -> Response:
+        """Every name that a speech request may use."""
+        models = _models(service, [served for served in service.models if not served.chats])
+        return wire_response(SpeechModelList(object="list", models=models, data=models))
 
     @router.get("/v1/audio/voices", response_model=VoiceList)
     async def list_voices(legacy: str = "") -> Response:
@@ -62,6 +68,10 @@ def _voice(voice: PipelineVoice, served: Served, models: list[str], created: int
         models=models,
         aliases=list(served.voices.aliases(voice.name)),
     )
+
+
+def _models(service: Service, models: Iterable[Served]) -> list[Model]:
+    return [_model(name, service.created) for served in models for name in served.names]
 
 
 def _model(name: str, created: int) -> Model:

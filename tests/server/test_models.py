@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.server.asgi import get
-from tests.server.bench import scripted
+from tests.server.asgi import get, post
+from tests.server.bench import SPEECH, scripted
 
 
 async def test_every_name_of_every_model_is_listed():
@@ -48,3 +48,20 @@ async def test_voices_may_be_names_only():
     async with scripted() as (app, _):
         reply = await get("/v1/audio/voices", query=b"legacy=true").run(app)
     assert reply.json == ["low", "high"]
+
+
+async def test_the_models_that_speak_are_listed_apart():
+    async with scripted() as (app, _):
+        reply = await get("/v1/audio/models").run(app)
+    assert [model["id"] for model in reply.json["models"]] == ["speaker", "tts-1"]
+    assert reply.json["data"] == reply.json["models"]
+
+
+async def test_every_voice_that_is_listed_can_be_spoken_with():
+    async with scripted() as (app, _):
+        voices = (await get("/v1/audio/voices").run(app)).json["voices"]
+        names = [name for voice in voices for name in (voice["id"], *voice["aliases"])]
+        for name in names:
+            reply = await post("/v1/audio/speech", {**SPEECH, "voice": name}).run(app)
+            assert reply.status == 200
+    assert len(names) == 2 + 13
