@@ -5,21 +5,41 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
 
 from openapi.base import RequestModel, ResponseModel, Seed
 from openapi.voice import VoiceName
+
+EXAMPLE: JsonDict = {
+    "model": "tts-1",
+    "input": "Hello.",
+    "voice": "alloy",
+    "response_format": "mp3",
+    "stream_format": "audio",
+}
+INPUT = (
+    "The text. At most 4096 code points under the names of OpenAI's models, else as many as the "
+    "server is set to. There must be something to speak in it."
+)
+INSTRUCTIONS = (
+    "Taken and without effect: no model here can follow them, as it is with OpenAI's tts-1."
+)
 
 SpeechFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 
 class SpeechRequest(RequestModel):
-    """What to speak, and how. How long `input` may be is a setting of the server."""
+    """What to speak, and how."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     model: str
-    input: str
+    input: Annotated[str, Field(description=INPUT)]
     voice: VoiceName
-    instructions: Annotated[str, Field(max_length=4096)] | None = None
+    instructions: Annotated[
+        Annotated[str, Field(max_length=4096)] | None, Field(description=INSTRUCTIONS)
+    ] = None
     response_format: SpeechFormat | None = "mp3"
     speed: Annotated[float, Field(ge=0.25, le=4.0)] | None = 1.0
     stream_format: Literal["sse", "audio"] | None = "audio"

@@ -9,21 +9,15 @@ from pydantic import BaseModel
 
 from openapi.chat_chunk import ChatChunk
 from openapi.chat_request import ChatRequest
-from openapi.errors import ErrorEnvelope
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
+from server.described_errors import ERRORS, Answers
 from server.encoders import FORMATS
 
 # The models of the document that no route returns through FastAPI.
 BODY_MODELS: tuple[type[BaseModel], ...] = (SpeechRequest, ChatRequest)
 STREAM_MODELS: tuple[type[BaseModel], ...] = (SpeechDelta, SpeechDone, ChatChunk)
 
-
-Answers = dict[int | str, dict[str, Any]]
-
-ERRORS: Answers = {
-    "4XX": {"model": ErrorEnvelope, "description": "The request is refused."},
-    "5XX": {"model": ErrorEnvelope, "description": "The server failed, or is not ready."},
-}
+__all__ = ["BODY_MODELS", "CHAT_STREAM", "ERRORS", "SPEECH_ANSWERS", "STREAM_MODELS", "Answers"]
 
 
 def ref(model: type[BaseModel]) -> dict[str, Any]:
@@ -37,26 +31,37 @@ def body_of(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def events_of(*models: type[BaseModel]) -> dict[str, Any]:
+SPEECH_EVENTS = """data: {"type":"speech.audio.delta","audio":"//PExAAcIm4MAU8AAA=="}
+
+data: {"type":"speech.audio.done","usage":{"input_tokens":6,"output_tokens":14,"total_tokens":20}}
+
+data: [DONE]
+
+"""
+
+
+def events_of(*models: type[BaseModel], example: str | None = None) -> dict[str, Any]:
     """A stream whose `data:` lines are one of `models`, then `[DONE]`."""
+    shown = {} if example is None else {"example": example}
     schema = {
         "type": "string",
         "description": "Server-sent events. Each `data:` line is one of `x-events`, the last is "
         "`[DONE]`. A failure is a `data:` line with an ErrorEnvelope; the connection is then cut.",
         "x-events": [ref(model) for model in models],
     }
-    return {"text/event-stream": {"schema": schema}}
+    return {"text/event-stream": {"schema": schema, **shown}}
 
 
 SPEECH_ANSWERS: Answers = {
     200: {
-        "description": "The sound as it is made: 24 kHz, mono, 16 bits.",
+        "description": "The sound as it is made, 24 kHz, mono, without a content-length. `wav` "
+        "says 0xFFFFFFFF for its sizes; `pcm` is 16 bits, little endian, without a header.",
         "content": {
             **{
                 form.media_type: {"schema": {"type": "string", "format": "binary"}}
                 for form in FORMATS.values()
             },
-            **events_of(SpeechDelta, SpeechDone),
+            **events_of(SpeechDelta, SpeechDone, example=SPEECH_EVENTS),
         },
     },
     **ERRORS,

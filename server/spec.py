@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from server.app import create_api
+from server.auth import OPEN_PATHS
 from server.described import BODY_MODELS, STREAM_MODELS
+from server.described_errors import ERROR_EXAMPLES
 from server.service import Service
 from server.settings import Settings
 from stages.pipelines.build import build
@@ -41,7 +43,29 @@ def document() -> dict[str, Any]:
         _, definitions = models_json_schema([(m, mode) for m in models], ref_template=TEMPLATE)
         schemas.update(definitions["$defs"])
     spec["components"]["schemas"] = dict(sorted(schemas.items()))
+    _describe_keys(spec)
+    _show_errors(spec)
     return spec
+
+
+def _describe_keys(spec: dict[str, Any]) -> None:
+    """A key may be asked for everywhere but where `Auth` asks for none."""
+    scheme = {"type": "http", "scheme": "bearer", "description": "Where the server has keys."}
+    spec["components"]["securitySchemes"] = {"key": scheme}
+    for path, operations in spec["paths"].items():
+        for operation in operations.values():
+            operation["security"] = [{}] if path in OPEN_PATHS else [{"key": []}, {}]
+
+
+def _show_errors(spec: dict[str, Any]) -> None:
+    shared = {name: example for some in ERROR_EXAMPLES.values() for name, example in some.items()}
+    spec["components"]["examples"] = shared
+    for operations in spec["paths"].values():
+        for operation in operations.values():
+            for status, examples in ERROR_EXAMPLES.items():
+                content = operation["responses"][status]["content"]
+                refs = {name: {"$ref": f"#/components/examples/{name}"} for name in examples}
+                content["application/json"]["examples"] = refs
 
 
 def text() -> str:

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
 from server.spec import STORED, main, text
+from tests.server.asgi import events
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,8 @@ def test_a_difference_fails_the_check(monkeypatch, tmp_path, capsys):
 
 def test_streams_are_described(document):
     speech = document["paths"]["/v1/audio/speech"]["post"]["responses"]["200"]["content"]
-    assert {"audio/wav", "audio/pcm", "text/event-stream"} <= set(speech)
+    files = {f"audio/{name}" for name in ("mpeg", "opus", "aac", "flac", "wav", "pcm")}
+    assert set(speech) == {*files, "text/event-stream"}
     chat = document["paths"]["/v1/chat/completions"]["post"]["responses"]["200"]["content"]
     assert set(chat) == {"application/json", "text/event-stream"}
 
@@ -41,13 +44,37 @@ def test_every_error_is_the_envelope(document):
             for status in ("4XX", "5XX"):
                 schema = responses[status]["content"]["application/json"]["schema"]
                 assert schema["$ref"].endswith("/ErrorEnvelope")
+                assert responses[status]["headers"].keys() == {"x-request-id", "Retry-After"}
+    for example in document["components"]["examples"].values():
+        assert set(example["value"]["error"]) == {"message", "type", "param", "code"}
     detail = document["components"]["schemas"]["ErrorDetail"]
     assert detail["required"] == ["message", "type", "param", "code"]
 
 
 def test_every_reference_leads_somewhere(document):
-    schemas = document["components"]["schemas"]
-    references = {line.split('"')[3] for line in text().splitlines() if '"$ref"' in line}
-    assert {reference.removeprefix("#/components/schemas/") for reference in references} <= set(
-        schemas
-    )
+    places = {
+        f"#/components/{kind}/{name}"
+        for kind, members in document["components"].items()
+        for name in members
+    }
+    assert {line.split('"')[3] for line in text().splitlines() if '"$ref"' in line} <= places
+
+
+def test_the_examples_are_what_they_are_examples_of(document):
+    body = document["components"]["schemas"]["SpeechRequest"]["examples"][0]
+    assert SpeechRequest.model_validate(body).input == body["input"]
+    speech = document["paths"]["/v1/audio/speech"]["post"]["responses"]["200"]["content"]
+    delta, done, last = events(speech["text/event-stream"]["example"].encode())
+    SpeechDelta.model_validate_json(delta)
+    SpeechDone.model_validate_json(done)
+    assert last == "[DONE]"
+
+
+def test_only_health_needs_no_key_ever(document):
+    without = {
+        path
+        for path, operations in document["paths"].items()
+        for operation in operations.values()
+        if operation["security"] == [{}]
+    }
+    assert without == {"/health", "/health/live", "/health/ready"}
