@@ -32,7 +32,8 @@ CLEANUP_S = 5  # for the ends of requests to reach their clients
 def listen(settings: Settings) -> socket.socket:
     """A listening socket, before anything is loaded. Raises OSError where the address is taken."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio turns Nagle's algorithm off only where the protocol is named: 44 ms a response.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))

@@ -35,7 +35,9 @@ def _listed(value: object) -> object:
 def _hashed(value: object) -> object:
     """Keys as their digests: the keys themselves are not kept."""
     keys = _listed(value)
-    return [sha256(str(key).encode()).digest() for key in keys] if isinstance(keys, list) else keys
+    if not isinstance(keys, list | tuple):
+        return keys
+    return [sha256(str(key).encode()).digest() for key in keys]
 
 
 Origins = Annotated[

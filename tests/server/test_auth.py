@@ -140,6 +140,9 @@ def test_a_file_without_keys_is_a_mistake(tmp_path, content):
         keys_of(Settings(api_keys_file=path))
 
 
-def test_the_settings_hold_no_key():
-    assert "sk-secret" not in repr(Settings(api_keys="sk-secret"))
+@pytest.mark.parametrize("given", ["sk-secret", ["sk-secret"], ("sk-secret",)])
+def test_the_settings_hold_no_key(given):
+    settings = Settings(api_keys=given)
+    assert settings.api_keys == (sha256(b"sk-secret").digest(),)
+    assert "sk-secret" not in repr(settings)
     assert not Keys(())

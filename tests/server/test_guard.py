@@ -13,10 +13,15 @@ SLOW_S = 0.2
 
 
 @pytest.fixture(scope="module")
-def port():
+def address():
     service = fake_service(port=0, header_s=SLOW_S, body_s=SLOW_S, max_header_bytes=4096)
-    with serving(service) as address:
-        yield address.port
+    with serving(service) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def port(address):
+    return address.port
 
 
 def until_closed(port, *sent):
@@ -76,6 +81,16 @@ def test_a_stream_may_take_longer_than_a_request(port):
     body = json.dumps({"model": "tts-1", "voice": "alloy", "input": "One two."}).encode()
     request = HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     assert until_closed(port, request).endswith(b"0\r\n\r\n")
+
+
+def test_small_writes_are_not_held_back(address):
+    with socket.create_connection(("127.0.0.1", address.port), 20) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        until(connection, b'"ready"}')
+        here = connection.getsockname()
+        (served,) = (c for c in address.server.server_state.connections if c.client == here)
+        own = served.transport.get_extra_info("socket")
+        assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_after_a_response_the_connection_waits_for_the_next_request(port):
