@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from openapi.chat_chunk import ChatChunk
 from openapi.chat_request import ChatRequest
+from openapi.errors import ErrorEnvelope
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
 from server.described_errors import ERRORS, Answers
 from server.encoders import FORMATS
@@ -43,13 +44,18 @@ data: [DONE]
 def events_of(*models: type[BaseModel], example: str | None = None) -> dict[str, Any]:
     """A stream whose `data:` lines are one of `models`, then `[DONE]`."""
     shown = {} if example is None else {"example": example}
-    schema = {
+    kinds: tuple[type[BaseModel], ...] = (*models, ErrorEnvelope)
+    body = {
         "type": "string",
-        "description": "Server-sent events. Each `data:` line is one of `x-events`, the last is "
-        "`[DONE]`. A failure is a `data:` line with an ErrorEnvelope; the connection is then cut.",
-        "x-events": [ref(model) for model in models],
+        "contentMediaType": "application/json",
+        "contentSchema": {"oneOf": [ref(kind) for kind in kinds]},
     }
-    return {"text/event-stream": {"schema": schema, **shown}}
+    data = {
+        "anyOf": [{"const": "[DONE]"}, body],
+        "description": "`[DONE]` is the last event. After an ErrorEnvelope the connection is cut.",
+    }
+    item = {"type": "object", "required": ["data"], "properties": {"data": data}}
+    return {"text/event-stream": {"itemSchema": item, **shown}}
 
 
 SPEECH_ANSWERS: Answers = {

@@ -32,6 +32,12 @@ def test_streams_are_described(document):
     speech = document["paths"]["/v1/audio/speech"]["post"]["responses"]["200"]["content"]
     files = {f"audio/{name}" for name in ("mpeg", "opus", "aac", "flac", "wav", "pcm")}
     assert set(speech) == {*files, "text/event-stream"}
+    data = speech["text/event-stream"]["itemSchema"]["properties"]["data"]
+    assert [kind["$ref"].split("/")[-1] for kind in data["anyOf"][1]["contentSchema"]["oneOf"]] == [
+        "SpeechDelta",
+        "SpeechDone",
+        "ErrorEnvelope",
+    ]
     chat = document["paths"]["/v1/chat/completions"]["post"]["responses"]["200"]["content"]
     assert set(chat) == {"application/json", "text/event-stream"}
 
