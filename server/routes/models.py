@@ -36,7 +36,7 @@ def model_routes(service: Service) -> APIRouter:
         models = _models(service, [served for served in service.models if not served.chats])
         return wire_response(SpeechModelList(object="list", models=models, data=models))
 
-    @router.get("/v1/audio/voices", response_model=VoiceList)
+    @router.get("/v1/audio/voices", response_model=VoiceList | list[str])
     async def list_voices(legacy: str = "") -> Response:
         """Every voice. `legacy=true`: their names only, as some clients want them."""
         voices = voices_of_all(service)
