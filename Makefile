@@ -22,11 +22,11 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test check verify format lint types layers spec spec-check
+.PHONY: help setup setup-dev serve say test check verify conformance fuzz format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
-	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 # The stamp's name holds the choice, so that another choice is another set-up.
 STAMP := .venv/serve-espeak$(ESPEAK).stamp
@@ -60,8 +60,14 @@ test: setup-dev  ## Run the tests
 
 check: setup-dev lint types layers spec-check test  ## What CI runs: the cheap checks, then the tests
 
-verify: check  ## The slower checks on top: long runs of the state machine and of the storms
+verify: check conformance fuzz  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
 	NANO_OMNI_EXAMPLES=3000 NANO_OMNI_STORM=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
+
+conformance: setup-dev  ## Other people's clients, each in an environment of its own
+	$(BIN)/python -m tests.conformance.run
+
+fuzz: setup-dev  ## Thousands of odd requests, made from openapi.json
+	$(BIN)/python -m tests.conformance.fuzz
 
 format: setup-dev  ## Format the code
 	$(BIN)/ruff format .

@@ -1,0 +1,154 @@
+"""`make conformance`: other people's clients against a server of fakes, and a table of what held.
+
+Each client has an environment of its own below `.venvs/`, made on the first run from the pinned
+list beside this file. `python -m tests.conformance.run [NAME...]` runs only those that are named.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from server.service import Service
+from server.settings import Settings
+from stages.errors import RequestError
+from stages.messages import SpeechEnd, TextChunk
+from tests.server.bench import ScriptedDeployment, ScriptedStage, fake_service, tone
+from tests.server.loopback import serving
+
+HERE = Path(__file__).parent
+VENVS = HERE.parent.parent / ".venvs"
+KEY = "sk-conformance"
+NODE = "openai@6.49.0"
+# What llm-comply asks of every model, and ours refuse with a 400: they have no tools and no eyes.
+REFUSED = ("Tool Calling", "Image Input")
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client: its environment, its suite, and what its command line looks like."""
+
+    name: str
+    suite: str
+    arguments: tuple[str, ...] = field(default=())
+
+
+CLIENTS = (
+    Client("openai-1", "openai_python"),
+    Client("openai-2", "openai_python"),
+    Client("openai-3", "openai_python"),
+    Client("node", "openai_node.mjs"),
+    Client("livekit", "livekit_tts"),
+    Client("pipecat", "pipecat_services"),
+    Client("comply", "llm-comply", ("--format", "openai-chat", "-m", "fake-chat")),
+)
+
+
+def python_of(name: str) -> Path:
+    """The interpreter of an environment, which is made if it is not there."""
+    home, pinned = VENVS / name, HERE / "requirements" / f"{name}.txt"
+    stamp = home / "made"
+    if not stamp.exists() or stamp.read_text() != pinned.read_text():
+        venv.create(home, clear=True, with_pip=True)
+        pip = (home / "bin" / "pip", "--disable-pip-version-check", "install", "-q", "-r", pinned)
+        subprocess.run(pip, check=True)
+        stamp.write_text(pinned.read_text())
+    return home / "bin" / "python"
+
+
+def node_home() -> Path:
+    """Where the client for Node is installed, and where its suite has to lie to find it."""
+    home = VENVS / "node"
+    stamp = home / NODE
+    if not stamp.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        subprocess.run(("npm", "install", "--silent", "--prefix", home, NODE), check=True)
+        stamp.touch()
+    return home
+
+
+def command_of(client: Client, url: str, faulty_url: str) -> tuple[str | Path, ...]:
+    """What runs a client's suite."""
+    target = (url, faulty_url, KEY)
+    if client.name == "node":
+        suite = node_home() / client.suite
+        suite.write_text((HERE / client.suite).read_text())
+        return ("node", suite, *target)
+    python = python_of(client.name)
+    if client.name == "comply":
+        comply = python.parent / client.suite
+        return (comply, "-u", f"{url}/v1", "-k", KEY, "--json", *client.arguments)
+    return (python, HERE / "checks.py", client.suite, *target)
+
+
+def reports_of(client: Client, output: str) -> list[dict[str, object]]:
+    """What a suite said, as checks.py writes it."""
+    if client.name != "comply":
+        return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [_comply_report(result) for result in json.loads(output)["results"]]
+
+
+def _comply_report(result: dict[str, Any]) -> dict[str, object]:
+    why = "; ".join(result.get("errors") or [])
+    refused = result["name"] in REFUSED and why.startswith("HTTP 400 ")
+    return {
+        "check": result["name"],
+        "ok": refused or result["status"] in ("passed", "skipped"),
+        "why": why,
+    }
+
+
+def run(client: Client, url: str, faulty_url: str) -> bool:
+    """Run one client's suite and write its part of the table."""
+    command = command_of(client, url, faulty_url)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    reports = reports_of(client, done.stdout)
+    failed = [report for report in reports if not report["ok"]]
+    if not reports:
+        _tell(done.stderr)
+    for report in failed:
+        _tell(f"  {client.name}: {report['check']}: {report['why']}")
+    _tell(f"{client.name:10} {len(reports) - len(failed):3} of {len(reports)} held")
+    return bool(reports) and not failed
+
+
+def failing_service() -> Service:
+    """Stages that fail after their first output."""
+    fault = RequestError("r", "no")
+
+    def deploy() -> ScriptedDeployment:
+        thinker = ScriptedStage(TextChunk("Hi", 1), fault)
+        return ScriptedDeployment(
+            thinker, ScriptedStage(SpeechEnd(1)), ScriptedStage(tone(24_000), fault)
+        )
+
+    return Service(Settings(port=0, api_keys=(KEY,)), deploy)
+
+
+def main() -> int:
+    """The exit status."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    wanted = sys.argv[1:] or [client.name for client in CLIENTS]
+    with (
+        serving(fake_service(port=0, api_keys=(KEY,))) as server,
+        serving(failing_service()) as faulty,
+    ):
+        held = [run(client, server.url, faulty.url) for client in CLIENTS if client.name in wanted]
+    return 0 if held and all(held) else 1
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
