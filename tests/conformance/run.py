@@ -11,7 +11,7 @@ import logging
 import subprocess
 import sys
 import venv
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +34,23 @@ REFUSED = ("Tool Calling", "Image Input")
 
 @dataclass(frozen=True)
 class Client:
-    """One client: its environment, its suite, and what its command line looks like."""
+    """One client: its environment and its suite, which is a file beside this one or a program."""
 
     name: str
+    environment: str
     suite: str
-    arguments: tuple[str, ...] = field(default=())
+    arguments: tuple[str, ...] = ()
 
 
+COMPLY = "llm-comply"
 CLIENTS = (
-    Client("openai-1", "openai_python"),
-    Client("openai-2", "openai_python"),
-    Client("openai-3", "openai_python"),
-    Client("node", "openai_node.mjs"),
-    Client("livekit", "livekit_tts"),
-    Client("pipecat", "pipecat_services"),
-    Client("comply", "llm-comply", ("--format", "openai-chat", "-m", "fake-chat")),
+    Client("openai 1", "openai-1", "openai_python"),
+    Client("openai 2", "openai-2", "openai_python"),
+    Client("openai 3", "openai-3", "openai_python"),
+    Client("node", "node", "openai_node.mjs"),
+    Client("livekit", "livekit", "livekit_tts"),
+    Client("pipecat", "pipecat", "pipecat_services"),
+    Client("comply chat", "comply", COMPLY, ("--format", "openai-chat", "-m", "fake-chat")),
 )
 
 
@@ -78,20 +80,19 @@ def node_home() -> Path:
 def command_of(client: Client, url: str, faulty_url: str) -> tuple[str | Path, ...]:
     """What runs a client's suite."""
     target = (url, faulty_url, KEY)
-    if client.name == "node":
+    if client.environment == "node":
         suite = node_home() / client.suite
         suite.write_text((HERE / client.suite).read_text())
         return ("node", suite, *target)
-    python = python_of(client.name)
-    if client.name == "comply":
-        comply = python.parent / client.suite
-        return (comply, "-u", f"{url}/v1", "-k", KEY, "--json", *client.arguments)
+    python = python_of(client.environment)
+    if client.suite == COMPLY:
+        return (python.parent / COMPLY, "-u", f"{url}/v1", "-k", KEY, "--json", *client.arguments)
     return (python, HERE / "checks.py", client.suite, *target)
 
 
 def reports_of(client: Client, output: str) -> list[dict[str, object]]:
     """What a suite said, as checks.py writes it."""
-    if client.name != "comply":
+    if client.suite != COMPLY:
         return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [_comply_report(result) for result in json.loads(output)["results"]]
 
@@ -116,7 +117,7 @@ def run(client: Client, url: str, faulty_url: str) -> bool:
         _tell(done.stderr)
     for report in failed:
         _tell(f"  {client.name}: {report['check']}: {report['why']}")
-    _tell(f"{client.name:10} {len(reports) - len(failed):3} of {len(reports)} held")
+    _tell(f"{client.name:12} {len(reports) - len(failed):3} of {len(reports)} held")
     return bool(reports) and not failed
 
 
