@@ -109,7 +109,7 @@ def _not_one_of(param: str, error: ErrorDetails) -> str:
 def _out_of_range(side: str, relation: str, key: str) -> Callable[[str, ErrorDetails], str]:
     def sentence(param: str, error: ErrorDetails) -> str:
         wanted = f"Expected a value {relation} {_context(error)[key]:g}"
-        return f"Invalid '{param}': {side}. {wanted}, but got {error['input']} instead."
+        return f"Invalid '{param}': {side}. {wanted}, but got {_shown(error['input'])} instead."
 
     return sentence
 

@@ -22,7 +22,7 @@ import structlog
 from starlette.requests import ClientDisconnect
 
 from openapi.errors import ErrorDetail, ErrorEnvelope
-from openapi.problems import Problem
+from openapi.problems import MAX_ECHO_CHARS, Problem
 from stages.errors import (
     AbortedError,
     DeadlineError,
@@ -64,7 +64,7 @@ class UnknownModelError(RefusedError):
     """No model of this name is served."""
 
     def __init__(self, name: str) -> None:
-        message = f"The model '{name}' does not exist"
+        message = f"The model '{name[:MAX_ECHO_CHARS]}' does not exist"
         super().__init__(Problem(message, "model", "model_not_found"))
 
 

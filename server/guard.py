@@ -7,6 +7,7 @@ before there is a request has the form of all other errors too.
 
 from __future__ import annotations
 
+import re
 import secrets
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import asyncio
 
     from server.settings import Settings
+
+
+_OFFER = re.compile(rb"(\r\n)upgrade(?=:[ \t]*(?!websocket))", re.IGNORECASE)
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -44,6 +48,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See the base. Between requests its keep-alive time holds, until something comes."""
+        if self._is_idle or self._in_head:
+            data = _without_upgrade(data)
         super().data_received(data)
         if self.transport.is_closing():
             return
@@ -106,6 +112,18 @@ class GuardedProtocol(HttpToolsProtocol):
         if unanswered:
             self.transport.write(_response(status, message))
         self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """A head that offers another protocol (h2c), with the offer renamed.
+
+    A server may ignore the offer; the parser would take what follows for that protocol, and the
+    body would be lost.
+    """
+    if b"pgrade" not in data:
+        return data
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _OFFER.sub(rb"\1x-upgrade", head) + end + rest
 
 
 def guarded(settings: Settings) -> type[GuardedProtocol]:

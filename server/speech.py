@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from openapi.problems import Problem, too_long
 from server.encoders import FORMATS, FileFormat
 from server.errors import RefusedError
-from server.voices import check_language
+from server.voices import NOTHING_TO_SPEAK, check_language
 from stages.pipelines.pipeline import SpeechOptions, speech_request
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def _check_input(text: str, max_chars: int, served: Served) -> None:
     if len(text) > max_chars:
         raise RefusedError(too_long("input", max_chars, len(text)))
     if not served.pipeline.speakable(text):
-        raise RefusedError(
-            Problem("Invalid 'input': there is nothing to speak in it.", "input", "invalid_value")
-        )
+        raise RefusedError(NOTHING_TO_SPEAK)
 
 
 def _no_speech_model(name: str) -> Problem:

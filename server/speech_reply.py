@@ -11,8 +11,10 @@ from starlette.responses import StreamingResponse
 from openapi.speech import SpeechDone, SpeechUsage
 from server.audio import pcm
 from server.coding import open_file
+from server.errors import RefusedError
 from server.live import HeldSend, LiveResponse, never
 from server.sse import DONE, event, send_events
+from server.voices import NOTHING_TO_SPEAK
 from stages.messages import AudioChunk, AudioEnd
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ class SpeechFile:
                     unsent = b""
             elif isinstance(data, AudioEnd):
                 self.end = data
+        if self.end.num_samples == 0:  # the voice has no sound for any of it
+            raise RefusedError(NOTHING_TO_SPEAK)
         unsent += await self._file.flush()
         if unsent:
             yield unsent

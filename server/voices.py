@@ -28,6 +28,11 @@ OPENAI_VOICES = (
 )
 
 
+NOTHING_TO_SPEAK = Problem(
+    "Invalid 'input': there is nothing to speak in it.", "input", "invalid_value"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Voices:
     """The voices of one model. `default` is one of them."""
