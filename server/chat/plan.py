@@ -15,7 +15,7 @@ from openapi.problems import Problem, missing
 from server.chat.refusals import check_options, check_reply_audio, turns_of
 from server.errors import RefusedError
 from server.speech import seed_of
-from stages.messages import Request, Sampling
+from stages.messages import Request, Sampling, ThinkerParams
 from stages.pipelines.pipeline import SpeechOptions, chat_request
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ async def plan_chat(service: Service, body: ChatRequest) -> ChatPlan:
     prompt = await anyio.to_thread.run_sync(prompts.tokenize, turns)
     room = _room(prompts, len(prompt))
     settings = service.settings
-    request = chat_request(
+    thinker = ThinkerParams(
         prompt,
         _sampling(body, seed),
         min(_max_tokens(body) or settings.max_reply_tokens, room),
         tuple(body.stop or ()),
-        speech,
     )
+    request = chat_request(thinker, speech)
     return ChatPlan(
         served,
         request,
