@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from openapi.chat_chunk import ChatChunk
+from openapi.chat_parameters import TREATMENTS, names_of
 from openapi.chat_request import ChatRequest
 from openapi.errors import ErrorEnvelope
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
@@ -62,3 +63,6 @@ SPEECH_ANSWERS: Answers = {
 }
 
 CHAT_STREAM = events_of(ChatChunk)
+CHAT_PARAMETERS_SHOWN = {
+    "x-parameters": {treatment: names_of(treatment) for treatment in TREATMENTS}
+}

@@ -1,37 +1,40 @@
-"""How a chat ended and what it counts as, from the last reports of its stages."""
+"""How the choices of a reply ended and what they count as, from their stages' last reports."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from openapi.chat_usage import ChatUsage, chat_usage
 from stages.messages import AudioEnd, TextEnd
 
 if TYPE_CHECKING:
     from openapi.chat_response import FinishReason
+    from orchestrator import OrchOutput
 
 
 class Tally:
-    """Takes the data of a request's outputs; complete after the terminal."""
+    """Takes the outputs of a group of requests; complete after the last terminal."""
 
-    def __init__(self) -> None:
-        self._text = TextEnd("stop", 0, 0)
-        self._audio = AudioEnd(0, 0)
+    def __init__(self, num_choices: int) -> None:
+        self._texts = [TextEnd("stop", 0, 0)] * num_choices
+        self._audios = [AudioEnd(0, 0)] * num_choices
 
-    def note(self, data: Any) -> None:
+    def note(self, output: OrchOutput) -> None:
         """Keep it if it is a stage's end."""
-        if isinstance(data, TextEnd):
-            self._text = data
-        elif isinstance(data, AudioEnd):
-            self._audio = data
+        if isinstance(output.data, TextEnd):
+            self._texts[output.index] = output.data
+        elif isinstance(output.data, AudioEnd):
+            self._audios[output.index] = output.data
 
-    @property
-    def finish_reason(self) -> FinishReason:
-        """Why the text ended."""
-        return cast("FinishReason", self._text.finish_reason)
+    def finish_reason(self, index: int) -> FinishReason:
+        """Why the text of a choice ended."""
+        return cast("FinishReason", self._texts[index].finish_reason)
 
     @property
     def usage(self) -> ChatUsage:
-        """The usage of the whole request."""
-        text = self._text
-        return chat_usage(text.prompt_tokens, text.completion_tokens, self._audio.audio_tokens)
+        """The usage of the whole call. The prompt counts once."""
+        return chat_usage(
+            self._texts[0].prompt_tokens,
+            sum(text.completion_tokens for text in self._texts),
+            sum(audio.audio_tokens for audio in self._audios),
+        )

@@ -7,7 +7,8 @@ from openapi.chat_response import ChatCompletion
 from server.body import read_body
 from server.chat.plan import plan_chat
 from server.chat.response import chat_response
-from server.described import CHAT_STREAM, ERRORS, Answers, body_of
+from server.described import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, ERRORS, Answers, body_of
+from server.kept import Kept
 from server.service import Service
 
 ANSWERS: Answers = {
@@ -20,16 +21,17 @@ def chat_routes(service: Service) -> APIRouter:
     """The routes of chats."""
     router = APIRouter(tags=["chat"])
     settings = service.settings
+    transcripts: Kept[str] = Kept()
 
     @router.post(
         "/v1/chat/completions",
         response_class=Response,
         responses=ANSWERS,
-        openapi_extra=body_of(ChatRequest),
+        openapi_extra={**body_of(ChatRequest), **CHAT_PARAMETERS_SHOWN},
     )
     async def create_chat_completion(request: Request) -> Response:
         """Answer a chat in text, in speech, or in both; whole, or as it is made."""
         body = await read_body(request, ChatRequest, settings.max_body_bytes)
-        return chat_response(await plan_chat(service, body), settings)
+        return chat_response(await plan_chat(service, body, transcripts), settings, transcripts)
 
     return router
