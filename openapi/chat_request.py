@@ -21,7 +21,8 @@ LogitBias = dict[str, Annotated[float, Field(ge=-100.0, le=100.0)]]
 NumChoices = Annotated[int, Field(ge=1, le=128)]
 
 
-def _as_list(stop: object) -> object:
+def as_list(stop: object) -> object:
+    """One stop string as a list of it."""
     return [stop] if isinstance(stop, str) else stop
 
 
@@ -55,7 +56,7 @@ class ChatRequest(RequestModel):
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     stop: Annotated[
-        Stops | None, BeforeValidator(_as_list, json_schema_input_type=str | Stops | None)
+        Stops | None, BeforeValidator(as_list, json_schema_input_type=str | Stops | None)
     ] = None
     frequency_penalty: Penalty | None = 0.0
     presence_penalty: Penalty | None = 0.0

@@ -16,8 +16,10 @@ from openapi.problems import Problem, param_of
 from server.edge import Edge
 from server.errors import RefusedError, answer_to, answer_to_http, log_failure
 from server.routes.chat import chat_routes
+from server.routes.completions import completion_routes
 from server.routes.health import health_routes
 from server.routes.models import model_routes
+from server.routes.responses import response_routes
 from server.routes.speech import speech_routes
 from server.wire import wire_response
 from stages.errors import OmniError
@@ -56,7 +58,14 @@ def create_api(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    for routes in (speech_routes, chat_routes, model_routes, health_routes):
+    for routes in (
+        speech_routes,
+        chat_routes,
+        completion_routes,
+        response_routes,
+        model_routes,
+        health_routes,
+    ):
         api.include_router(routes(service))
     for kind in (RefusedError, OmniError, ClientDisconnect, Exception):
         api.add_exception_handler(kind, _answer)

@@ -3,6 +3,7 @@
 ServerError
 ├── RefusedError        the request is wrong, and the client can see how
 │   ├── UnknownModelError   it names a model that is not here
+│   ├── UnknownResponseError  it names a response that is not stored
 │   └── TooLargeError       its body is larger than the server takes
 ├── StalledReaderError  the client takes nothing any more
 └── BrokenStreamError   a stream had begun; its client has been told what it can be told
@@ -20,7 +21,7 @@ import structlog
 from starlette.requests import ClientDisconnect
 
 from openapi.errors import ErrorDetail, ErrorEnvelope
-from openapi.problems import Problem
+from openapi.problems import MAX_ECHO_CHARS, Problem
 from stages.errors import (
     AbortedError,
     DeadlineError,
@@ -62,6 +63,14 @@ class UnknownModelError(RefusedError):
         super().__init__(Problem(message, "model", "model_not_found"))
 
 
+class UnknownResponseError(RefusedError):
+    """No response of this id is stored, or not any more."""
+
+    def __init__(self, response_id: str) -> None:
+        message = f"Response with id '{response_id[:MAX_ECHO_CHARS]}' not found."
+        super().__init__(Problem(message, "response_id", "not_found"))
+
+
 class TooLargeError(RefusedError):
     """A body over the limit."""
 
@@ -93,6 +102,7 @@ RETRY_SOON = {"Retry-After": "2"}
 
 TABLE: Mapping[type[Exception], Row] = {
     UnknownModelError: Row(404, INVALID),
+    UnknownResponseError: Row(404, INVALID),
     TooLargeError: Row(413, INVALID, "request_too_large", headers={"Connection": "close"}),
     RefusedError: Row(400, INVALID),
     ClientDisconnect: Row(499, INVALID, "client_disconnected", "The client left."),

@@ -9,11 +9,12 @@ from starlette.responses import Response
 
 from server.chat.chunks import Chunks, usage_chunk
 from server.chat.reply import ReplyNames, new_names
-from server.chat.stream import AudioScript, Script, TextScript, chat_frames
-from server.chat.tally import Tally
+from server.chat.stream import AudioScript, TextScript
 from server.chat.whole import whole_reply
+from server.choices import Script, choice_frames
 from server.live import HeldSend, LiveResponse, never
 from server.sse import send_events
+from server.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,9 +69,9 @@ async def _send_chunks(
     send: HeldSend,
 ) -> None:
     scripts = [_script(plan, names, keep, index) for index in range(len(plan.requests))]
-    tally = Tally(len(scripts))
+    tally = Tally(len(scripts), per_prompt=len(scripts))
     usage_frame = partial(_usage_frame, names, tally) if plan.include_usage else None
-    await send_events(chat_frames(outputs, scripts, tally, usage_frame), scope, send, ping_s)
+    await send_events(choice_frames(outputs, scripts, tally, usage_frame), scope, send, ping_s)
 
 
 def _script(plan: ChatPlan, names: ReplyNames, keep: Keep, index: int) -> Script:

@@ -1,44 +1,26 @@
-"""A chat completion as events: which chunks, in which order.
+"""A choice of a chat completion as chunks: which, in which order.
 
-The order is the one that the official clients' accumulators take, in each choice: the role once
-and first, the audio's id once, its expiry once and alone, the finish reason; then the usage and
-`[DONE]`, once. Choices are first seen in the order of their index. The first chunk waits for the
-first output, and nothing of a choice's end is sent before its terminal.
+The order is the one that the official clients' accumulators take: the role once and first, the
+audio's id once, its expiry once and alone, the finish reason.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from openapi.chat_chunk import AudioDelta, Delta
 from server.audio import pcm
-from server.sse import DONE
 from stages.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from server.chat.chunks import Chunks
-    from server.chat.tally import Tally
-    from server.outputs import Outputs
     from stages.messages import TokenScore
 
 # Three bytes are four characters of base64, two bytes a sample: pieces of six need no padding, so
 # that a client may join their base64 as it is.
 JOINABLE_BYTES = 6
-
-
-class Script(Protocol):
-    """The chunks of one choice."""
-
-    def first(self) -> bytes:
-        """What comes before everything."""
-
-    def take(self, data: Any) -> Iterator[bytes]:
-        """What one output becomes."""
-
-    def last(self, finish_reason: str) -> Iterator[bytes]:
-        """What is left when the last output was taken, and the end itself."""
 
 
 class TextScript:
@@ -47,9 +29,9 @@ class TextScript:
     def __init__(self, chunks: Chunks) -> None:
         self._chunks = chunks
 
-    def first(self) -> bytes:
+    def first(self) -> Iterator[bytes]:
         """The role, with an empty text."""
-        return self._chunks.delta(Delta(role="assistant", content="", refusal=None))
+        yield self._chunks.delta(Delta(role="assistant", content="", refusal=None))
 
     def take(self, data: Any) -> Iterator[bytes]:
         """Text as it is."""
@@ -78,9 +60,9 @@ class AudioScript:
         self._unsent = b""
         self._named = False
 
-    def first(self) -> bytes:
+    def first(self) -> Iterator[bytes]:
         """The role, without a text."""
-        return self._chunks.delta(Delta(role="assistant", content=None, refusal=None))
+        yield self._chunks.delta(Delta(role="assistant", content=None, refusal=None))
 
     def take(self, data: Any) -> Iterator[bytes]:
         """Transcript at once; samples in pieces that can be joined in base64."""
@@ -113,27 +95,3 @@ class AudioScript:
             if not self._named:
                 yield self._transcript("")
             yield self._chunks.sound(samples)
-
-
-async def chat_frames(
-    outputs: Outputs,
-    scripts: Sequence[Script],
-    tally: Tally,
-    usage_frame: Callable[[], bytes] | None,
-) -> AsyncGenerator[bytes]:
-    """All frames of a reply. Raises the error of a request in the place of an end."""
-    num_begun = 0
-    async for output in outputs.of_group():
-        for script in scripts[num_begun : output.index + 1]:
-            yield script.first()
-        num_begun = max(num_begun, output.index + 1)
-        tally.note(output)
-        script = scripts[output.index]
-        for frame in script.take(output.data):
-            yield frame
-        if output.finished:
-            for frame in script.last(tally.finish_reason(output.index)):
-                yield frame
-    if usage_frame is not None:
-        yield usage_frame()
-    yield DONE

@@ -11,7 +11,7 @@ from openapi.chat_response import ChatCompletion, Choice, ReplyMessage, SpokenRe
 from server.audio import pcm, wav_header
 from server.chat.logprobs import logprobs_of
 from server.chat.reply import FINGERPRINT
-from server.chat.tally import Tally
+from server.tally import Tally
 from stages.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def whole_reply(
     """Collect all outputs. Raises the request's error. `keep` gets the transcript of each choice
     that is spoken."""
     gathered = [_Gathered() for _ in names.audio_ids]
-    tally = Tally(len(gathered))
+    tally = Tally(len(gathered), per_prompt=len(gathered))
     async for output in outputs.of_group():
         tally.note(output)
         gathered[output.index].take(output.data)

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
 
 class Tally:
-    """Takes the outputs of a group of requests; complete after the last terminal."""
+    """Takes the outputs of a group of requests; complete after the last terminal.
 
-    def __init__(self, num_choices: int) -> None:
+    Of `num_choices` choices, each `per_prompt` have one prompt, which counts once.
+    """
+
+    def __init__(self, num_choices: int, per_prompt: int) -> None:
+        self._per_prompt = per_prompt
         self._texts = [TextEnd("stop", 0, 0)] * num_choices
         self._audios = [AudioEnd(0, 0)] * num_choices
 
@@ -32,9 +36,9 @@ class Tally:
 
     @property
     def usage(self) -> ChatUsage:
-        """The usage of the whole call. The prompt counts once."""
+        """The usage of the whole call."""
         return chat_usage(
-            self._texts[0].prompt_tokens,
+            sum(text.prompt_tokens for text in self._texts[:: self._per_prompt]),
             sum(text.completion_tokens for text in self._texts),
             sum(audio.audio_tokens for audio in self._audios),
         )

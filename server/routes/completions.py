@@ -1,0 +1,35 @@
+"""`POST /v1/completions`."""
+
+from fastapi import APIRouter, Request, Response
+
+from openapi.completion import Completion
+from openapi.completion_request import CompletionRequest
+from server.body import read_body
+from server.completions.plan import plan_completion
+from server.completions.response import completion_response
+from server.described import COMPLETION_STREAM, ERRORS, Answers, body_of
+from server.service import Service
+
+ANSWERS: Answers = {
+    200: {"description": "The texts.", "model": Completion, "content": COMPLETION_STREAM},
+    **ERRORS,
+}
+
+
+def completion_routes(service: Service) -> APIRouter:
+    """The routes of bare prompts."""
+    router = APIRouter(tags=["completions"])
+    settings = service.settings
+
+    @router.post(
+        "/v1/completions",
+        response_class=Response,
+        responses=ANSWERS,
+        openapi_extra=body_of(CompletionRequest),
+    )
+    async def create_completion(request: Request) -> Response:
+        """Go on where a prompt ends, without a chat around it; whole, or as it is made."""
+        body = await read_body(request, CompletionRequest, settings.max_body_bytes)
+        return completion_response(await plan_completion(service, body), settings)
+
+    return router
