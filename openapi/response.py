@@ -31,6 +31,7 @@ class InputDetails(ResponseModel):
     """The parts of `input_tokens`."""
 
     cached_tokens: int
+    cache_write_tokens: int
 
 
 class OutputDetails(ResponseModel):

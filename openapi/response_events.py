@@ -18,6 +18,10 @@ class ResponseEvent(ResponseModel):
     type: str
     sequence_number: int
 
+    def wire(self) -> bytes:
+        """The JSON body: every field is always there."""
+        return self.model_dump_json().encode()
+
 
 class ResponseStateEvent(ResponseEvent):
     """The response as it is now."""

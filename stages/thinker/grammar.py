@@ -7,6 +7,7 @@ Torch-free, so that the server can refuse a schema before anything starts.
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,32 +23,45 @@ if TYPE_CHECKING:
 _WHITE_SPACE = r"[ \n]{0,16}"
 
 
-def grammar_of(schema: str) -> str:
-    """The grammar of a JSON schema; ValueError where it is none, or uses what is not supported."""
-    if not isinstance(json.loads(schema), dict):
-        raise ValueError("a schema must be an object")
-    grammar = LLMatcher.grammar_from_json_schema(
-        schema, defaults={"whitespace_pattern": _WHITE_SPACE}
-    )
-    message = LLMatcher.validate_grammar(grammar)
-    if message and not message.startswith("WARNING"):
-        raise ValueError(message.splitlines()[0])
-    return grammar
+def check_schema(schema: str) -> None:
+    """ValueError where a JSON schema is none, uses what is not supported, or lets nothing through.
+
+    Tried on a vocabulary of bytes: 5 ms to make, once.
+    """
+    _guide(_bytes_alone(), schema).allowed()
 
 
 class Grammars:
     """Makes guides for one vocabulary."""
 
     def __init__(self, tokenizer: Path, end_tokens: Iterable[int]) -> None:
-        """Reads the tokenizer's file: 0.3 s at 49,152 tokens."""
+        """Reads the tokenizer's file: 0.3 s and 50 MiB at 49,152 tokens."""
         self._tokenizer = LLTokenizer(str(tokenizer), eos_token=sorted(end_tokens))
 
     def guide(self, schema: str) -> Guide:
-        """A guide for one reply; ValueError as `grammar_of`."""
-        matcher = LLMatcher(self._tokenizer, grammar_of(schema), log_level=0)
-        if matcher.is_error():
-            raise ValueError(matcher.get_error().splitlines()[0])
-        return Guide(matcher, self._tokenizer.vocab_size)
+        """A guide for one reply; ValueError as `check_schema`."""
+        return _guide(self._tokenizer, schema)
+
+
+def _guide(tokenizer: LLTokenizer, schema: str) -> Guide:
+    if not isinstance(json.loads(schema), dict):
+        raise ValueError("a schema must be an object")
+    grammar = LLMatcher.grammar_from_json_schema(
+        schema, defaults={"whitespace_pattern": _WHITE_SPACE}
+    )
+    matcher = LLMatcher(tokenizer, grammar, log_level=0)
+    _raise_error(matcher)
+    return Guide(matcher, tokenizer.vocab_size)
+
+
+@cache
+def _bytes_alone() -> LLTokenizer:
+    return LLTokenizer("byte")
+
+
+def _raise_error(matcher: LLMatcher) -> None:
+    if matcher.is_error():
+        raise ValueError(matcher.get_error().splitlines()[0])
 
 
 class Guide:
@@ -60,8 +74,7 @@ class Guide:
     def allowed(self) -> NDArray[np.bool_]:
         """[vocabulary]: which tokens may be next."""
         mask = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
-        if self._matcher.is_error():
-            raise ValueError(self._matcher.get_error().splitlines()[0])
+        _raise_error(self._matcher)
         return np.unpackbits(mask, count=self._num_tokens, bitorder="little").view(np.bool_)
 
     def push(self, token: int) -> None:

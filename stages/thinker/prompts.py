@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from stages.thinker.grammar import grammar_of
+from stages.thinker.grammar import check_schema
 from stages.thinker.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class SmolPrompts:
 
     def check_schema(self, schema: str) -> None:
         """ValueError for a JSON schema that replies cannot be kept to."""
-        grammar_of(schema)
+        check_schema(schema)
 
     def _render(self, messages: Sequence[Message]) -> str:
         if unknown := {message.role for message in messages} - _ROLES:

@@ -9,7 +9,7 @@ import torch
 from stages.attention import Segment
 from stages.messages import Candidate, Sampling, ThinkerParams
 from stages.pipelines.pipeline import Message
-from stages.thinker.grammar import grammar_of
+from stages.thinker.grammar import check_schema
 
 pytestmark = pytest.mark.model
 GREEDY = Sampling(0, temperature=0)
@@ -189,8 +189,22 @@ def test_all_options_give_the_same_alone_and_in_a_crowd(stage, ask):
 
 
 @pytest.mark.parametrize(
-    "schema", ['{"type": "fish"}', '{"not": {}}', '{"$ref": "http://127.0.0.1/x"}', "[]", "{"]
+    "schema",
+    [
+        '{"type": "fish"}',
+        '{"not": {}}',
+        '{"$ref": "http://127.0.0.1/x"}',
+        '{"$ref": "#"}',
+        '{"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]}',
+        "[]",
+        "{",
+    ],
 )
 def test_a_schema_that_cannot_be_kept_to_is_refused(schema):
     with pytest.raises(ValueError, match=r"."):
-        grammar_of(schema)
+        check_schema(schema)
+
+
+@pytest.mark.parametrize("schema", ["{}", '{"type": "object"}', json.dumps(CITY)])
+def test_a_schema_that_can_be_kept_to_is_taken(schema):
+    check_schema(schema)
