@@ -7,6 +7,7 @@ Clients join strings and overwrite the rest, so: `role` is in the first chunk on
 from typing import Literal
 
 from openapi.base import ResponseModel
+from openapi.chat_logprobs import ChoiceLogprobs
 from openapi.chat_response import FinishReason
 from openapi.chat_usage import ChatUsage
 
@@ -30,11 +31,11 @@ class Delta(ResponseModel):
 
 
 class ChunkChoice(ResponseModel):
-    """The one choice of a chunk."""
+    """The one choice of a chunk. `logprobs` are those of the tokens of its text."""
 
     index: int
     delta: Delta
-    logprobs: None
+    logprobs: ChoiceLogprobs | None
     finish_reason: FinishReason | None
 
 

@@ -1,7 +1,8 @@
 """`POST /v1/chat/completions`: the request, text in, text and speech out.
 
-Only what changes the answer is listed: everything else that OpenAI defines is an unknown field
-here, and ignored. `top_k` and `timeout_s` are fields of our own.
+Only what changes the answer, or is refused, is listed: everything else that OpenAI defines is an
+unknown field here, and ignored (`chat_parameters.py` has all of them). `top_k` and `timeout_s` are
+fields of our own.
 """
 
 from typing import Annotated, Any, Literal
@@ -10,14 +11,18 @@ from pydantic import BeforeValidator, Field
 
 from openapi.base import RequestModel, Seed
 from openapi.chat_message import ChatMessage
+from openapi.reply_format import ResponseFormat
 from openapi.voice import VoiceName
 
 ReplyFormat = Literal["wav", "aac", "mp3", "flac", "opus", "pcm16"]
 Stops = Annotated[list[str], Field(max_length=4)]
 Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]
+LogitBias = dict[str, Annotated[float, Field(ge=-100.0, le=100.0)]]
+NumChoices = Annotated[int, Field(ge=1, le=128)]
 
 
-def _as_list(stop: object) -> object:
+def as_list(stop: object) -> object:
+    """One stop string as a list of it."""
     return [stop] if isinstance(stop, str) else stop
 
 
@@ -35,12 +40,6 @@ class StreamOptions(RequestModel):
     include_obfuscation: bool | None = None
 
 
-class ResponseFormat(RequestModel):
-    """Only `text` is honoured."""
-
-    type: str
-
-
 class ChatRequest(RequestModel):
     """A chat to be answered, in text, in speech, or in both."""
 
@@ -50,22 +49,25 @@ class ChatRequest(RequestModel):
     audio: ReplyAudio | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    n: Annotated[int, Field(ge=1, le=128)] | None = 1
+    n: NumChoices | None = 1
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
     top_p: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     top_k: Annotated[int, Field(ge=0)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     stop: Annotated[
-        Stops | None, BeforeValidator(_as_list, json_schema_input_type=str | Stops | None)
+        Stops | None, BeforeValidator(as_list, json_schema_input_type=str | Stops | None)
     ] = None
     frequency_penalty: Penalty | None = 0.0
     presence_penalty: Penalty | None = 0.0
     logprobs: bool | None = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    logit_bias: LogitBias | None = None
     seed: Seed | None = None
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
+    functions: list[dict[str, Any]] | None = None
+    function_call: str | dict[str, Any] | None = None
     response_format: ResponseFormat | None = None
     timeout_s: Annotated[float, Field(gt=0.0)] | None = None
 

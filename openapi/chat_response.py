@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from openapi.base import ResponseModel
+from openapi.chat_logprobs import ChoiceLogprobs
 from openapi.chat_usage import ChatUsage
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
@@ -28,11 +29,11 @@ class ReplyMessage(ResponseModel):
 
 
 class Choice(ResponseModel):
-    """One answer."""
+    """One answer, of the `n` that were asked for."""
 
     index: int
     message: ReplyMessage
-    logprobs: None
+    logprobs: ChoiceLogprobs | None
     finish_reason: FinishReason
 
 

@@ -42,6 +42,11 @@ class Ticket:
             self._held = False
             self._give_back(self.places)
 
+    def split(self) -> list[Ticket]:
+        """The same places as tickets of one place each; this one is spent."""
+        self._held = False
+        return [Ticket(1, self._give_back) for _ in range(self.places)]
+
 
 @dataclass(slots=True)
 class _Waiting:

@@ -149,19 +149,38 @@ class Orchestrator:
         stream ends with the terminal, which on a failure has `error`. An output's credit goes back
         when the next one is asked for. Raises as `add_request`, OverloadedError, DeadlineError.
         """
-        outputs = OutputStream(new_request_id(), self._consumed)
-        ticket, deadline_s = await self._enter(key, deadline_s)
+        group = self.group((prompt,), last_stage=last_stage, deadline_s=deadline_s, key=key)
+        async with group as outputs:
+            yield outputs
+
+    @asynccontextmanager
+    async def group(
+        self,
+        prompts: Sequence[Any],
+        *,
+        last_stage: int | None = None,
+        deadline_s: float | None = None,
+        key: str = "",
+    ) -> AsyncIterator[OutputStream]:
+        """As `stream` for several requests, admitted all or none, in one stream of outputs.
+
+        Each output says by its `index` which request it is of; each request has its own terminal.
+        """
+        outputs = OutputStream([new_request_id() for _ in prompts], self._consumed)
+        ids = outputs.request_ids
+        tickets, deadline_s = await self._enter(key, deadline_s, len(prompts))
         try:
-            register = self._register
-            register(outputs.request_id, prompt, last_stage, deadline_s, outputs.put, ticket)
-        except BaseException:
-            if ticket is not None:
-                ticket.release()
-            raise
-        try:
+            for i, (request_id, prompt) in enumerate(zip(ids, prompts, strict=True)):
+                self._register(
+                    request_id, prompt, last_stage, deadline_s, outputs.put, tickets[i], i
+                )
             yield outputs
         finally:
-            self._fail(outputs.request_id, AbortedError("the client left"))
+            for request_id, ticket in zip(ids, tickets, strict=True):
+                if request_id in self._states:
+                    self._fail(request_id, AbortedError("the client left"))
+                elif ticket is not None:
+                    ticket.release()  # it was not registered; else its end has released it
 
     # The tasks.
 
@@ -254,19 +273,19 @@ class Orchestrator:
     # The steps of the dispatcher.
 
     async def _enter(
-        self, key: str, deadline_s: float | None
-    ) -> tuple[Ticket | None, float | None]:
-        """A place among the running requests, and the time that is left of the deadline."""
+        self, key: str, deadline_s: float | None, places: int
+    ) -> tuple[Sequence[Ticket | None], float | None]:
+        """Places among the running requests, and the time that is left of the deadline."""
         if self._admission is None:
-            return None, deadline_s
+            return [None] * places, deadline_s
         loop = asyncio.get_running_loop()
         since = loop.time()
         try:
             async with asyncio.timeout(deadline_s):
-                ticket = await self._admission.enter(key)
+                ticket = await self._admission.enter(key, places)
         except TimeoutError:
             raise DeadlineError(f"the request waited longer than {deadline_s:g} s") from None
-        return ticket, deadline_s and deadline_s - (loop.time() - since)
+        return ticket.split(), deadline_s and deadline_s - (loop.time() - since)
 
     def _register(
         self,
@@ -276,6 +295,7 @@ class Orchestrator:
         deadline_s: float | None,
         emit: Callable[[OrchOutput], None],
         ticket: Ticket | None = None,
+        index: int = 0,
     ) -> None:
         last = len(self._stages) - 1 if last_stage is None else last_stage
         if request_id in self._states:
@@ -288,7 +308,9 @@ class Orchestrator:
         if down := self._down & set(range(last + 1)):
             raise UnavailableError(f"stages {sorted(down)} are down")
         loop = asyncio.get_running_loop()
-        state = ReqState(request_id, prompt, last, final, emit, loop.time(), ticket=ticket)
+        state = ReqState(
+            request_id, prompt, last, final, emit, loop.time(), ticket=ticket, index=index
+        )
         self._handle_add(state)
         self._states[request_id] = state
         if deadline_s is not None:
@@ -319,7 +341,7 @@ class Orchestrator:
     def _pass_gate(self, state: ReqState, stage_id: int, output: StageOutput) -> None:
         match state.admit(stage_id, output):
             case Verdict.SEND:
-                state.emit(OrchOutput(state.request_id, stage_id, output.data, finished=False))
+                state.emit(state.output(stage_id, output.data, finished=False))
             case Verdict.LAST:
                 self._finish(state)
             case Verdict.HOLD:

@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OrchOutput:
-    """What the client side gets. `finished` is True on exactly one, the last of its request."""
+    """What the client side gets. `finished` is True on exactly one, the last of its request.
+
+    `index` is the request's place in its group, 0 where it is alone.
+    """
 
     request_id: str
     stage_id: int
     data: Any
     finished: bool
     error: Exception | None = None
+    index: int = 0
 
 
 class Verdict(Enum):
@@ -62,6 +66,7 @@ class ReqState:
     bound: asyncio.TimerHandle | None = None  # on the wait for stages once the terminal is built
     stage_data: dict[int, list[Any]] = field(default_factory=dict)  # first form only
     ticket: Ticket | None = None  # its place among the running requests
+    index: int = 0  # in its group
     timeline: list[tuple[str, float]] = field(default_factory=list)
 
     @property
@@ -84,7 +89,7 @@ class ReqState:
             return Verdict.DROP
         if not self.all_final:
             return Verdict.SEND
-        self.pending_final = OrchOutput(self.request_id, stage_id, output.data, finished=True)
+        self.pending_final = self.output(stage_id, output.data, finished=True)
         return Verdict.LAST if self.all_done else Verdict.HOLD
 
     def release(self) -> Verdict:
@@ -95,7 +100,13 @@ class ReqState:
     def close(self, error: Exception, stage_id: int) -> None:
         """End early: from now on outputs are discarded and the terminal is this error."""
         self.closing = True
-        self.pending_final = OrchOutput(self.request_id, stage_id, None, finished=True, error=error)
+        self.pending_final = self.output(stage_id, None, finished=True, error=error)
+
+    def output(
+        self, stage_id: int, data: Any, *, finished: bool, error: Exception | None = None
+    ) -> OrchOutput:
+        """An output of this request."""
+        return OrchOutput(self.request_id, stage_id, data, finished, error, self.index)
 
     def cancel_timers(self) -> None:
         """Nothing wakes up for this request any more."""

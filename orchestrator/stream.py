@@ -1,7 +1,7 @@
-"""The outputs of one request as its reader sees them: in order, ended by the terminal.
+"""The outputs of a request, or of a group of them, as their reader sees them.
 
-Coming back for the next output says that the one before is consumed, and returns its credit.
-Does not know how the request is run.
+In order for each request, ended by the last terminal. Coming back for the next output says that
+the one before is consumed, and returns its credit. Does not know how the requests are run.
 """
 
 from __future__ import annotations
@@ -11,30 +11,40 @@ from typing import TYPE_CHECKING, Any
 from stages.channel import Channel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from orchestrator.state import OrchOutput
 
 
 class OutputStream:
-    """An async iterator over the outputs of `request_id`; the last one has `finished=True`."""
+    """An async iterator over the outputs of `request_ids`; the last of each has `finished=True`."""
 
-    def __init__(self, request_id: str, on_consumed: Callable[[str, int, Any], None]) -> None:
-        self.request_id = request_id
+    def __init__(
+        self, request_ids: Sequence[str], on_consumed: Callable[[str, int, Any], None]
+    ) -> None:
+        self.request_ids = tuple(request_ids)
+        self._num_live = len(request_ids)
         self._on_consumed = on_consumed
         self._outputs: Channel[OrchOutput] = Channel()
         self._last: OrchOutput | None = None
         self.put = self._outputs.put
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request, or of the first one."""
+        return self.request_ids[0]
 
     def __aiter__(self) -> OutputStream:
         return self
 
     async def __anext__(self) -> OrchOutput:
         last = self._last
-        if last is not None:
-            if last.finished:
-                raise StopAsyncIteration
-            self._on_consumed(self.request_id, last.stage_id, last.data)
+        if last is not None and last.finished:
+            self._num_live -= 1
+        elif last is not None:
+            self._on_consumed(last.request_id, last.stage_id, last.data)
         self._last = None
+        if not self._num_live:
+            raise StopAsyncIteration
         self._last = await self._outputs.get()
         return self._last

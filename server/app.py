@@ -22,8 +22,10 @@ from server.errors import RefusedError, log_failure
 from server.keys import keys_of
 from server.methods import Methods
 from server.routes.chat import chat_routes
+from server.routes.completions import completion_routes
 from server.routes.health import health_routes
 from server.routes.models import model_routes
+from server.routes.responses import response_routes
 from server.routes.speech import speech_routes
 from server.wire import error_response, http_error_response
 from stages.errors import OmniError
@@ -67,7 +69,14 @@ def create_api(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    for routes in (speech_routes, chat_routes, model_routes, health_routes):
+    for routes in (
+        speech_routes,
+        chat_routes,
+        completion_routes,
+        response_routes,
+        model_routes,
+        health_routes,
+    ):
         api.include_router(routes(service))
     for kind in (RefusedError, OmniError, ClientDisconnect, Exception):
         api.add_exception_handler(kind, _answer)

@@ -8,15 +8,45 @@ from typing import Any
 from pydantic import BaseModel
 
 from openapi.chat_chunk import ChatChunk
+from openapi.chat_parameters import TREATMENTS, names_of
 from openapi.chat_request import ChatRequest
+from openapi.completion import Completion
+from openapi.completion_request import CompletionRequest
 from openapi.errors import ErrorEnvelope
+from openapi.response_events import (
+    ContentPartEvent,
+    OutputItemEvent,
+    OutputTextDelta,
+    OutputTextDone,
+    ResponseErrorEvent,
+    ResponseStateEvent,
+)
+from openapi.response_request import ResponseRequest
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
 from server.described_errors import ERRORS, Answers
 from server.encoders import FORMATS
 
 # The models of the document that no route returns through FastAPI.
-BODY_MODELS: tuple[type[BaseModel], ...] = (SpeechRequest, ChatRequest)
-STREAM_MODELS: tuple[type[BaseModel], ...] = (SpeechDelta, SpeechDone, ChatChunk)
+BODY_MODELS: tuple[type[BaseModel], ...] = (
+    SpeechRequest,
+    ChatRequest,
+    CompletionRequest,
+    ResponseRequest,
+)
+RESPONSE_EVENTS: tuple[type[BaseModel], ...] = (
+    ResponseStateEvent,
+    OutputItemEvent,
+    ContentPartEvent,
+    OutputTextDelta,
+    OutputTextDone,
+    ResponseErrorEvent,
+)
+STREAM_MODELS: tuple[type[BaseModel], ...] = (
+    SpeechDelta,
+    SpeechDone,
+    ChatChunk,
+    *RESPONSE_EVENTS,
+)
 
 __all__ = ["BODY_MODELS", "CHAT_STREAM", "ERRORS", "SPEECH_ANSWERS", "STREAM_MODELS", "Answers"]
 
@@ -74,3 +104,18 @@ SPEECH_ANSWERS: Answers = {
 }
 
 CHAT_STREAM = events_of(ChatChunk)
+COMPLETION_STREAM = events_of(Completion)
+RESPONSE_STREAM = {
+    "text/event-stream": {
+        "schema": {
+            "type": "string",
+            "description": "Server-sent events: `event:` is the type, `data:` one of `x-events`. "
+            "The last is `response.completed` or `response.incomplete`; after a failure it is "
+            "`error`, and the connection is then cut. There is no `[DONE]`.",
+            "x-events": [ref(model) for model in RESPONSE_EVENTS],
+        }
+    }
+}
+CHAT_PARAMETERS_SHOWN = {
+    "x-parameters": {treatment: names_of(treatment) for treatment in TREATMENTS}
+}

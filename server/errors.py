@@ -3,6 +3,7 @@
 ServerError
 ├── RefusedError        the request is wrong, and the client can see how
 │   ├── UnknownModelError   it names a model that is not here
+│   ├── UnknownResponseError  it names a response that is not stored
 │   ├── TooLargeError       its body is larger than the server takes
 │   ├── NoKeyError          it has no API key, and the server asks for one
 │   └── WrongKeyError       its API key is none of the server's
@@ -68,6 +69,14 @@ class UnknownModelError(RefusedError):
         super().__init__(Problem(message, "model", "model_not_found"))
 
 
+class UnknownResponseError(RefusedError):
+    """No response of this id is stored, or not any more."""
+
+    def __init__(self, response_id: str) -> None:
+        message = f"Response with id '{response_id[:MAX_ECHO_CHARS]}' not found."
+        super().__init__(Problem(message, "response_id", "not_found"))
+
+
 class TooLargeError(RefusedError):
     """A body over the limit."""
 
@@ -114,6 +123,7 @@ WANTS_KEY = {"WWW-Authenticate": "Bearer"}
 
 TABLE: Mapping[type[Exception], Row] = {
     UnknownModelError: Row(404, INVALID),
+    UnknownResponseError: Row(404, INVALID),
     TooLargeError: Row(413, INVALID, "request_too_large", headers={"Connection": "close"}),
     NoKeyError: Row(401, INVALID, headers=WANTS_KEY),
     WrongKeyError: Row(401, INVALID, headers=WANTS_KEY),

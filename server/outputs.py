@@ -1,6 +1,6 @@
-"""A request's outputs as the routes read them: a failure is raised, the end is checked.
+"""Requests' outputs as the routes read them: a failure is raised, the end is checked.
 
-What is asked of the orchestrator is one method, so that tests can script it.
+What is asked of the orchestrator is two methods, so that tests can script them.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from orchestrator import OrchOutput
 
 
 class Runner(Protocol):
-    """Runs a request in a scope (`Orchestrator.stream`)."""
+    """Runs requests in a scope (`Orchestrator.stream`, `Orchestrator.group`)."""
 
     def stream(
         self,
@@ -30,12 +30,22 @@ class Runner(Protocol):
         `key` stands for the caller, so that each gets a fair share of the places.
         """
 
+    def group(
+        self,
+        prompts: Sequence[Any],
+        *,
+        last_stage: int | None = None,
+        deadline_s: float | None = None,
+        key: str = "",
+    ) -> AbstractAsyncContextManager[AsyncIterator[OrchOutput]]:
+        """The outputs of several requests, admitted all or none, each with its terminal."""
+
 
 class Outputs:
     """The data of a request's outputs, in order. Asking for the next one consumes the one before.
 
-    Ends after the terminal and only then. Raises the error of a request that failed, and
-    RuntimeError where the outputs stop without a terminal.
+    Ends after the last terminal and only then. Raises the error of a request that failed, and
+    RuntimeError where the outputs stop without a terminal. Read it in one of its two ways.
     """
 
     def __init__(self, source: AsyncIterator[OrchOutput]) -> None:
@@ -46,13 +56,24 @@ class Outputs:
         return self
 
     async def __anext__(self) -> Any:
-        if self._finished:
+        output = await self._next()
+        if output is None:
             raise StopAsyncIteration
+        return output.data
+
+    async def of_group(self) -> AsyncGenerator[OrchOutput]:
+        """The outputs whole: `index` says of which request, `finished` that this one is over."""
+        while (output := await self._next()) is not None:
+            yield output
+
+    async def _next(self) -> OrchOutput | None:
         try:
             output = await anext(self._source)
         except StopAsyncIteration:
+            if self._finished:
+                return None
             raise RuntimeError("the outputs ended without a terminal") from None
         if output.error is not None:
             raise output.error
         self._finished = output.finished
-        return output.data
+        return output

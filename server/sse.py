@@ -1,6 +1,7 @@
 """Server-sent events: ready-framed bytes, comments as pings, and how a stream fails.
 
-Only `data:` lines, LF, no `id:` and no `event:`: the official clients stumble over the rest.
+Only `data:` lines, LF, no `id:`, and `event:` only where a contract has it: the official clients
+stumble over the rest.
 Silence is broken by a comment, also before the first event: the headers wait for the first event
 or the first comment, whichever comes first.
 """
@@ -17,10 +18,11 @@ from server.errors import answer_to
 from server.live import never
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from starlette.types import Scope
 
+    from openapi.errors import ErrorEnvelope
     from server.live import HeldSend
 
 DONE = b"data: [DONE]\n\n"
@@ -29,6 +31,15 @@ DONE = b"data: [DONE]\n\n"
 def event(body: bytes) -> bytes:
     """One event; `body` is JSON without line breaks."""
     return b"data: " + body + b"\n\n"
+
+
+def named_event(name: str, body: bytes) -> bytes:
+    """One event with its name, as the events of `/v1/responses` have it."""
+    return b"event: " + name.encode() + b"\n" + event(body)
+
+
+def _failure(envelope: ErrorEnvelope) -> bytes:
+    return event(envelope.wire())
 
 
 def _ping() -> ServerSentEvent:
@@ -46,14 +57,18 @@ class Events(EventSourceResponse):
 
 
 async def send_events(
-    frames: AsyncGenerator[bytes], scope: Scope, send: HeldSend, ping_s: float
+    frames: AsyncGenerator[bytes],
+    scope: Scope,
+    send: HeldSend,
+    ping_s: float,
+    failure: Callable[[ErrorEnvelope], bytes] = _failure,
 ) -> None:
     """Send ready frames as they come.
 
-    A failure is raised; if bytes are out, it is told in one last event before.
+    A failure is raised; if bytes are out, it is told in one last event before, by `failure`.
     """
     response = Events(
-        _telling_failure(frames, send),
+        _telling_failure(frames, send, failure),
         headers={"Cache-Control": "no-cache"},
         ping=ping_s,
         sep="\n",
@@ -62,12 +77,14 @@ async def send_events(
     await response(scope, never, send)
 
 
-async def _telling_failure(frames: AsyncGenerator[bytes], send: HeldSend) -> AsyncIterator[bytes]:
+async def _telling_failure(
+    frames: AsyncGenerator[bytes], send: HeldSend, failure: Callable[[ErrorEnvelope], bytes]
+) -> AsyncIterator[bytes]:
     try:
         async with aclosing(frames):
             async for frame in frames:
                 yield frame
     except Exception as error:
         if send.started:
-            yield event(answer_to(error).body.wire())
+            yield failure(answer_to(error).body)
         raise

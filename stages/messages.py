@@ -29,22 +29,36 @@ class StageOutput:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the next token is chosen. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 are off."""
+    """How the next token is chosen. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 are off.
+
+    Before anything else the logits get `bias`, pairs of a token and what is added to it, and lose
+    the penalties for the tokens of the reply so far: `frequency_penalty` for each time that one was
+    written, `presence_penalty` once.
+    """
 
     seed: int
     temperature: float = 0.6
     top_p: float = 1.0
     top_k: int = 0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    bias: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkerParams:
-    """`prompt` is token ids; `max_tokens` bounds the new ones; a `stop` string ends the text."""
+    """`prompt` is token ids; `max_tokens` bounds the new ones; a `stop` string ends the text.
+
+    `num_top` asks for the score of each token, and of so many that were likeliest at its place;
+    None is off. With `schema`, a JSON schema as text, the reply is JSON of it.
+    """
 
     prompt: tuple[int, ...]
     sampling: Sampling
     max_tokens: int
     stop: tuple[str, ...] = ()
+    num_top: int | None = None
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +83,33 @@ StageParams = ThinkerParams | TalkerParams | Code2WavParams
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token as the model saw it: its name, the bytes that it adds to the text (None for a control
+    token), and its log probability before bias, penalties and temperature."""
+
+    name: str
+    text_bytes: bytes | None
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScore:
+    """The token that was written, and the likeliest at its place, the first of them first."""
+
+    chosen: Candidate
+    top: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TextChunk:
-    """Text as it is written: `num_tokens` tokens of the model (0 where there is no tokenizer)."""
+    """Text as it is written: `num_tokens` tokens of the model (0 where there is no tokenizer).
+
+    `scores` are those of these tokens where they were asked for; then a text may be empty.
+    """
 
     text: str
     num_tokens: int = 0
+    scores: tuple[TokenScore, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

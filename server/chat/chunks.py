@@ -1,4 +1,4 @@
-"""Frames the chunks of one streamed chat completion.
+"""Frames the chunks of one choice of a streamed chat completion.
 
 What is the same in all of them is written once. Audio goes through no serialiser: its base64 is
 put between two constants.
@@ -12,47 +12,60 @@ from typing import TYPE_CHECKING
 from pybase64 import b64encode
 
 from openapi.chat_chunk import AudioDelta, ChatChunk, Delta
+from server.chat.logprobs import logprobs_of
 from server.chat.reply import FINGERPRINT
 from server.sse import event
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from openapi.chat_usage import ChatUsage
     from server.chat.reply import ReplyNames
+    from stages.messages import TokenScore
 
 
 class Chunks:
     """Makes frames. With `include_usage` every chunk but the last says `"usage":null`."""
 
-    def __init__(self, names: ReplyNames, *, include_usage: bool) -> None:
-        bare = ChatChunk(
-            id=names.completion_id,
-            object="chat.completion.chunk",
-            created=names.created,
-            model=names.model,
-            service_tier="default",
-            system_fingerprint=FINGERPRINT,
-            choices=[],
-        )
-        self._bare = bare
-        self._head = bare.wire().removesuffix(b"[]}") + b'[{"index":0,"delta":'
+    def __init__(self, names: ReplyNames, index: int, *, include_usage: bool) -> None:
+        head = _bare(names).wire().removesuffix(b"[]}")
+        self._head = head + b'[{"index":%d,"delta":' % index
         self._tail = b',"usage":null}' if include_usage else b"}"
 
-    def delta(self, delta: Delta, finish_reason: str | None = None) -> bytes:
+    def delta(
+        self, delta: Delta, finish_reason: str | None = None, scores: Sequence[TokenScore] = ()
+    ) -> bytes:
         """A chunk with something new, or with the reason of the end."""
-        return self._frame(delta.wire(), json.dumps(finish_reason).encode())
+        logprobs = logprobs_of(scores).wire() if scores else b"null"
+        return self._frame(delta.wire(), json.dumps(finish_reason).encode(), logprobs)
 
-    def audio(self, delta: AudioDelta) -> bytes:
+    def audio(self, delta: AudioDelta, scores: Sequence[TokenScore] = ()) -> bytes:
         """A chunk about the spoken reply."""
-        return self.delta(Delta(audio=delta))
+        return self.delta(Delta(audio=delta), scores=scores)
 
     def sound(self, samples: bytes) -> bytes:
         """A chunk of samples."""
-        return self._frame(b'{"audio":{"data":"' + b64encode(samples) + b'"}}', b"null")
+        return self._frame(b'{"audio":{"data":"' + b64encode(samples) + b'"}}')
 
-    def usage(self, usage: ChatUsage) -> bytes:
-        """The last chunk, without choices."""
-        return event(self._bare.model_copy(update={"usage": usage}).wire())
-
-    def _frame(self, delta: bytes, finish_reason: bytes) -> bytes:
-        body = delta + b',"logprobs":null,"finish_reason":' + finish_reason + b"}]"
+    def _frame(
+        self, delta: bytes, finish_reason: bytes = b"null", logprobs: bytes = b"null"
+    ) -> bytes:
+        body = delta + b',"logprobs":' + logprobs + b',"finish_reason":' + finish_reason + b"}]"
         return event(self._head + body + self._tail)
+
+
+def usage_chunk(names: ReplyNames, usage: ChatUsage) -> bytes:
+    """The last chunk, without choices."""
+    return event(_bare(names).model_copy(update={"usage": usage}).wire())
+
+
+def _bare(names: ReplyNames) -> ChatChunk:
+    return ChatChunk(
+        id=names.completion_id,
+        object="chat.completion.chunk",
+        created=names.created,
+        model=names.model,
+        service_tier="default",
+        system_fingerprint=FINGERPRINT,
+        choices=[],
+    )

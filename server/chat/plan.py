@@ -1,71 +1,88 @@
 """A chat request, checked, as what the stages run.
 
 Everything that can be refused is refused here, before anything starts. What would change the
-meaning of the answer and is not there yet is refused by name; what is harmless is ignored.
+meaning of the answer and is not there is refused by name; what is harmless is ignored.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
 
-from openapi.problems import Problem, missing
+from openapi.problems import missing
 from server.chat.refusals import check_options, check_reply_audio, turns_of
 from server.errors import RefusedError
 from server.speech import seed_of
-from stages.messages import Request, Sampling
+from server.writers import (
+    DEFAULT_TEMPERATURE,
+    bias_of,
+    check_places,
+    check_stops,
+    reply_limit,
+    schema_of,
+    seed_after,
+    writer_of,
+)
+from stages.messages import Request, Sampling, ThinkerParams
 from stages.pipelines.pipeline import SpeechOptions, chat_request
 
 if TYPE_CHECKING:
     from openapi.chat_request import ChatRequest
+    from server.kept import Kept
     from server.service import Served, Service
     from stages.pipelines.pipeline import ChatPrompts
-
-DEFAULT_TEMPERATURE = 0.2  # a small model; hotter, it rambles
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPlan:
-    """A request that nothing is wrong with. `audio_format` None: a reply in text only."""
+    """Requests that nothing is wrong with, one for each choice. `audio_format` None: text only."""
 
     served: Served
-    request: Request
+    requests: tuple[Request, ...]
     audio_format: str | None
     stream: bool
     include_usage: bool
     deadline_s: float
 
 
-async def plan_chat(service: Service, body: ChatRequest) -> ChatPlan:
+async def plan_chat(service: Service, body: ChatRequest, transcripts: Kept[str]) -> ChatPlan:
     """Check everything that can be checked. Raises RefusedError, UnavailableError."""
-    served = service.model(body.model)
-    prompts = served.pipeline.prompts
-    if prompts is None:
-        raise RefusedError(_no_chat_model(body.model))
+    served, prompts = writer_of(service, body.model, "v1/chat/completions")
+    settings = service.settings
     check_options(body)
+    num_choices = body.n or 1
+    check_places(num_choices, "n", settings)
     seed = seed_of(body.seed)
     speech = _speech(body, served, seed)
-    turns = turns_of(body.messages)
+    turns = turns_of(body.messages, transcripts)
     prompt = await anyio.to_thread.run_sync(prompts.tokenize, turns)
-    room = _room(prompts, len(prompt))
-    settings = service.settings
-    request = chat_request(
+    asked = body.max_completion_tokens or body.max_tokens
+    thinker = ThinkerParams(
         prompt,
-        _sampling(body, seed),
-        min(_max_tokens(body) or settings.max_reply_tokens, room),
-        tuple(body.stop or ()),
-        speech,
+        _sampling(body, seed, prompts),
+        reply_limit(asked, len(prompt), prompts, "messages", settings.max_reply_tokens),
+        check_stops(body.stop),
+        (body.top_logprobs or 0) if body.logprobs else None,
+        await _schema(body, prompts),
     )
     return ChatPlan(
         served,
-        request,
+        tuple(_choice(thinker, speech, i) for i in range(num_choices)),
         body.audio.format if body.audio is not None and speech is not None else None,
         bool(body.stream),
         body.wants_usage,
         min(body.timeout_s or settings.deadline_s, settings.deadline_s),
     )
+
+
+def _choice(thinker: ThinkerParams, speech: SpeechOptions | None, index: int) -> Request:
+    sampling = thinker.sampling
+    sampling = replace(sampling, seed=seed_after(sampling.seed, index))
+    if speech is not None:
+        speech = replace(speech, seed=seed_after(speech.seed, index))
+    return chat_request(replace(thinker, sampling=sampling), speech)
 
 
 def _speech(body: ChatRequest, served: Served, seed: int) -> SpeechOptions | None:
@@ -77,31 +94,24 @@ def _speech(body: ChatRequest, served: Served, seed: int) -> SpeechOptions | Non
     return SpeechOptions(served.voices.resolve(body.audio.voice, "audio.voice").name, seed)
 
 
-def _sampling(body: ChatRequest, seed: int) -> Sampling:
+def _sampling(body: ChatRequest, seed: int, prompts: ChatPrompts) -> Sampling:
     return Sampling(
         seed=seed,
         temperature=DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
         top_p=1.0 if body.top_p is None else body.top_p,
         top_k=body.top_k or 0,
+        frequency_penalty=body.frequency_penalty or 0.0,
+        presence_penalty=body.presence_penalty or 0.0,
+        bias=bias_of(body.logit_bias, prompts),
     )
 
 
-def _max_tokens(body: ChatRequest) -> int | None:
-    return body.max_completion_tokens or body.max_tokens
-
-
-def _room(prompts: ChatPrompts, num_prompt_tokens: int) -> int:
-    """How many tokens a reply may have at most. Raises where the prompt leaves none."""
-    room = prompts.context_tokens - num_prompt_tokens
-    if room > 0:
-        return room
-    message = (
-        f"This model's maximum context length is {prompts.context_tokens} tokens. However, your "
-        f"messages resulted in {num_prompt_tokens} tokens. Please shorten the messages."
-    )
-    raise RefusedError(Problem(message, "messages", "context_length_exceeded"))
-
-
-def _no_chat_model(name: str) -> Problem:
-    message = f"The model '{name}' only speaks; it is not supported in v1/chat/completions."
-    return Problem(message, "model", "model_not_supported")
+async def _schema(body: ChatRequest, prompts: ChatPrompts) -> str | None:
+    asked = body.response_format
+    if asked is None:
+        return None
+    schema = None if asked.json_schema is None else asked.json_schema.schema_
+    param = "response_format.json_schema"
+    if asked.json_schema is not None:
+        param += ".schema"
+    return await schema_of(asked.type, schema, param, prompts)

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from openapi.problems import Problem, missing, unsupported
 from server.errors import RefusedError
+from server.writers import refuse_tools
 from stages.pipelines.pipeline import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from openapi.chat_message import ChatMessage
     from openapi.chat_request import ChatRequest, ReplyAudio
+    from server.kept import Kept
     from server.service import Served
 
 # The template knows three roles. What a tool said is told to the model as the user's words.
@@ -21,27 +23,15 @@ STREAMED_FORMATS = ("pcm16",)
 
 
 def check_options(body: ChatRequest) -> None:
-    """Refuse options that would change the answer and are not there. Raises RefusedError."""
-    for problem in _problems(body):
-        raise RefusedError(problem)
-
-
-def _problems(body: ChatRequest) -> Iterator[Problem]:
-    if (body.n or 1) != 1:
-        yield unsupported("n", "Unsupported value: 'n' must be 1.")
-    if body.tool_choice not in (None, "none", "auto"):
-        yield unsupported("tool_choice", "Unsupported value: 'tool_choice': there are no tools.")
-    if body.response_format is not None and body.response_format.type != "text":
-        message = "Unsupported value: 'response_format.type' supports only 'text'."
-        yield unsupported("response_format", message)
-    if body.logprobs:
-        yield unsupported("logprobs", "Unsupported value: 'logprobs' is not available.")
+    """Refuse options that need another one, or that are not there. Raises RefusedError."""
+    refuse_tools(body.tools, body.tool_choice, "tools", "tool_choice")
+    refuse_tools(body.functions, body.function_call, "functions", "function_call")
     if body.top_logprobs is not None and not body.logprobs:
-        yield Problem("'top_logprobs' is only allowed with 'logprobs'.", "top_logprobs")
+        message = "'top_logprobs' is only allowed with 'logprobs'."
+        raise RefusedError(Problem(message, "top_logprobs"))
     if body.stream_options is not None and not body.stream:
-        yield Problem("'stream_options' is only allowed with 'stream'.", "stream_options")
-    if "" in (body.stop or ()):
-        yield Problem("Invalid 'stop': a stop sequence is empty.", "stop", "invalid_value")
+        message = "'stream_options' is only allowed with 'stream'."
+        raise RefusedError(Problem(message, "stream_options"))
 
 
 def check_reply_audio(audio: ReplyAudio, served: Served, *, stream: bool) -> None:
@@ -58,17 +48,25 @@ def check_reply_audio(audio: ReplyAudio, served: Served, *, stream: bool) -> Non
     raise RefusedError(unsupported("audio.format", message))
 
 
-def turns_of(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
+def turns_of(messages: Sequence[ChatMessage], transcripts: Kept[str]) -> tuple[Message, ...]:
     """The messages as the model's template takes them. Raises RefusedError."""
-    return tuple(_turn(message, f"messages[{i}]") for i, message in enumerate(messages))
+    return tuple(
+        _turn(message, f"messages[{i}]", transcripts) for i, message in enumerate(messages)
+    )
 
 
-def _turn(message: ChatMessage, where: str) -> Message:
+def _turn(message: ChatMessage, where: str, transcripts: Kept[str]) -> Message:
     if message.audio is not None:
-        param = f"{where}.audio"
-        raise RefusedError(
-            unsupported(param, f"Unsupported value: '{param}': earlier replies are not kept.")
-        )
+        spoken = _transcript(message.audio.id, f"{where}.audio.id", transcripts)
+        return Message("assistant", message.text or spoken)
     if message.content is None and message.role != "assistant":
         raise RefusedError(missing(f"{where}.content"))
     return Message(TEMPLATE_ROLES.get(message.role, message.role), message.text)
+
+
+def _transcript(audio_id: str, param: str, transcripts: Kept[str]) -> str:
+    transcript = transcripts.get(audio_id)
+    if transcript is None:
+        message = f"Invalid '{param}': there is no reply with this audio id, or it has expired."
+        raise RefusedError(Problem(message, param, "audio_not_found"))
+    return transcript

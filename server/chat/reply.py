@@ -12,10 +12,10 @@ FINGERPRINT = "fp_nano_vllm_omni"
 
 @dataclass(frozen=True, slots=True)
 class ReplyNames:
-    """The ids and times of one reply."""
+    """The ids and times of one reply; each choice has sound of its own."""
 
     completion_id: str
-    audio_id: str
+    audio_ids: tuple[str, ...]
     created: int
     model: str
 
@@ -25,11 +25,11 @@ class ReplyNames:
         return self.created + AUDIO_LIFE_S
 
 
-def new_names(model: str) -> ReplyNames:
+def new_names(model: str, num_choices: int) -> ReplyNames:
     """Names for a new reply."""
     return ReplyNames(
         f"chatcmpl-{secrets.token_hex(12)}",
-        f"audio_{secrets.token_hex(12)}",
+        tuple(f"audio_{secrets.token_hex(12)}" for _ in range(num_choices)),
         int(time.time()),
         model,
     )

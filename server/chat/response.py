@@ -7,33 +7,42 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from server.chat.chunks import Chunks
+from server.chat.chunks import Chunks, usage_chunk
 from server.chat.reply import ReplyNames, new_names
-from server.chat.stream import AudioScript, TextScript, chat_frames
-from server.chat.tally import Tally
+from server.chat.stream import AudioScript, TextScript
 from server.chat.whole import whole_reply
+from server.choices import Script, choice_frames
 from server.live import HeldSend, LiveResponse, never
 from server.sse import send_events
+from server.tally import Tally
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import Scope
 
     from server.chat.plan import ChatPlan
+    from server.kept import Kept
     from server.outputs import Outputs
     from server.settings import Settings
 
+    Keep = Callable[[int, str], None]
 
-def chat_response(plan: ChatPlan, settings: Settings, key: str = "") -> LiveResponse:
-    """The response of a plan, on the account of `key`."""
-    names = new_names(plan.served.pipeline.model_id)
-    whole = partial(_send_whole, plan, names)
-    reply = partial(_send_chunks, plan, names, settings.ping_s) if plan.stream else whole
-    request = plan.request
+
+def chat_response(
+    plan: ChatPlan, settings: Settings, transcripts: Kept[str], key: str = ""
+) -> LiveResponse:
+    """The response of a plan, on the account of `key`. `transcripts` keeps what was spoken, by the
+    audio's id."""
+    names = new_names(plan.served.pipeline.model_id, len(plan.requests))
+    keep = partial(_keep, transcripts, names)
+    whole = partial(_send_whole, plan, names, keep)
+    reply = partial(_send_chunks, plan, names, keep, settings.ping_s) if plan.stream else whole
     return LiveResponse(
         partial(
-            plan.served.runner.stream,
-            request,
-            last_stage=request.last_stage,
+            plan.served.runner.group,
+            plan.requests,
+            last_stage=plan.requests[0].last_stage,
             deadline_s=plan.deadline_s,
             key=key,
         ),
@@ -42,10 +51,14 @@ def chat_response(plan: ChatPlan, settings: Settings, key: str = "") -> LiveResp
     )
 
 
+def _keep(transcripts: Kept[str], names: ReplyNames, index: int, text: str) -> None:
+    transcripts.put(names.audio_ids[index], text, len(text), names.expires_at)
+
+
 async def _send_whole(
-    plan: ChatPlan, names: ReplyNames, outputs: Outputs, scope: Scope, send: HeldSend
+    plan: ChatPlan, names: ReplyNames, keep: Keep, outputs: Outputs, scope: Scope, send: HeldSend
 ) -> None:
-    completion = await whole_reply(outputs, names, plan.audio_format)
+    completion = await whole_reply(outputs, names, plan.audio_format, keep)
     response = Response(completion.wire(), media_type="application/json")
     await response(scope, never, send)
 
@@ -53,12 +66,24 @@ async def _send_whole(
 async def _send_chunks(
     plan: ChatPlan,
     names: ReplyNames,
+    keep: Keep,
     ping_s: float,
     outputs: Outputs,
     scope: Scope,
     send: HeldSend,
 ) -> None:
-    chunks = Chunks(names, include_usage=plan.include_usage)
-    script = TextScript(chunks) if plan.audio_format is None else AudioScript(chunks, names)
-    frames = chat_frames(outputs, script, chunks, Tally(), include_usage=plan.include_usage)
-    await send_events(frames, scope, send, ping_s)
+    scripts = [_script(plan, names, keep, index) for index in range(len(plan.requests))]
+    tally = Tally(len(scripts), per_prompt=len(scripts))
+    usage_frame = partial(_usage_frame, names, tally) if plan.include_usage else None
+    await send_events(choice_frames(outputs, scripts, tally, usage_frame), scope, send, ping_s)
+
+
+def _script(plan: ChatPlan, names: ReplyNames, keep: Keep, index: int) -> Script:
+    chunks = Chunks(names, index, include_usage=plan.include_usage)
+    if plan.audio_format is None:
+        return TextScript(chunks)
+    return AudioScript(chunks, names.audio_ids[index], names.expires_at, partial(keep, index))
+
+
+def _usage_frame(names: ReplyNames, tally: Tally) -> bytes:
+    return usage_chunk(names, tally.usage)

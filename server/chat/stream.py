@@ -1,43 +1,26 @@
-"""A chat completion as events: which chunks, in which order.
+"""A choice of a chat completion as chunks: which, in which order.
 
 The order is the one that the official clients' accumulators take: the role once and first, the
-audio's id once, its expiry once and alone, the finish reason, the usage, `[DONE]`. The first chunk
-waits for the first output, and nothing of the end is sent before the terminal.
+audio's id once, its expiry once and alone, the finish reason.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from openapi.chat_chunk import AudioDelta, Delta
 from server.audio import pcm
-from server.sse import DONE
 from stages.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from server.chat.chunks import Chunks
-    from server.chat.reply import ReplyNames
-    from server.chat.tally import Tally
-    from server.outputs import Outputs
+    from stages.messages import TokenScore
 
 # Three bytes are four characters of base64, two bytes a sample: pieces of six need no padding, so
 # that a client may join their base64 as it is.
 JOINABLE_BYTES = 6
-
-
-class Script(Protocol):
-    """The chunks of one kind of reply."""
-
-    def first(self) -> bytes:
-        """What comes before everything."""
-
-    def take(self, data: Any) -> Iterator[bytes]:
-        """What one output becomes."""
-
-    def last(self) -> Iterator[bytes]:
-        """What is left when the last output was taken, without the end itself."""
 
 
 class TextScript:
@@ -46,78 +29,69 @@ class TextScript:
     def __init__(self, chunks: Chunks) -> None:
         self._chunks = chunks
 
-    def first(self) -> bytes:
+    def first(self) -> Iterator[bytes]:
         """The role, with an empty text."""
-        return self._chunks.delta(Delta(role="assistant", content="", refusal=None))
+        yield self._chunks.delta(Delta(role="assistant", content="", refusal=None))
 
     def take(self, data: Any) -> Iterator[bytes]:
         """Text as it is."""
-        if isinstance(data, TextChunk) and data.text:
-            yield self._chunks.delta(Delta(content=data.text))
+        if isinstance(data, TextChunk) and (data.text or data.scores):
+            yield self._chunks.delta(Delta(content=data.text), scores=data.scores)
 
-    def last(self) -> Iterator[bytes]:
-        """Nothing."""
-        return iter(())
+    def last(self, finish_reason: str) -> Iterator[bytes]:
+        """The end."""
+        yield self._chunks.delta(Delta(), finish_reason)
 
 
 class AudioScript:
-    """A spoken reply: transcript and samples, in the order in which they come."""
+    """A spoken reply: transcript and samples, in the order in which they come.
 
-    def __init__(self, chunks: Chunks, names: ReplyNames) -> None:
+    `keep` gets the whole transcript, before the client is told until when it may refer to it.
+    """
+
+    def __init__(
+        self, chunks: Chunks, audio_id: str, expires_at: int, keep: Callable[[str], None]
+    ) -> None:
         self._chunks = chunks
-        self._names = names
+        self._audio_id = audio_id
+        self._expires_at = expires_at
+        self._keep = keep
+        self._transcribed: list[str] = []
         self._unsent = b""
         self._named = False
 
-    def first(self) -> bytes:
+    def first(self) -> Iterator[bytes]:
         """The role, without a text."""
-        return self._chunks.delta(Delta(role="assistant", content=None, refusal=None))
+        yield self._chunks.delta(Delta(role="assistant", content=None, refusal=None))
 
     def take(self, data: Any) -> Iterator[bytes]:
         """Transcript at once; samples in pieces that can be joined in base64."""
-        if isinstance(data, TextChunk) and data.text:
-            yield self._transcript(data.text)
+        if isinstance(data, TextChunk) and (data.text or data.scores):
+            self._transcribed.append(data.text)
+            yield self._transcript(data.text, data.scores)
         elif isinstance(data, AudioChunk):
             sound = self._unsent + pcm(data)
             cut = len(sound) - len(sound) % JOINABLE_BYTES
             self._unsent = sound[cut:]
             yield from self._sound(sound[:cut])
 
-    def last(self) -> Iterator[bytes]:
-        """The last samples, and how long the reply is kept."""
+    def last(self, finish_reason: str) -> Iterator[bytes]:
+        """The last samples, how long the reply is kept, and the end."""
         yield from self._sound(self._unsent)
         if not self._named:
             yield self._transcript("")
-        yield self._chunks.audio(AudioDelta(expires_at=self._names.expires_at))
+        self._keep("".join(self._transcribed))
+        yield self._chunks.audio(AudioDelta(expires_at=self._expires_at))
+        yield self._chunks.delta(Delta(), finish_reason)
 
-    def _transcript(self, text: str) -> bytes:
+    def _transcript(self, text: str, scores: Sequence[TokenScore] = ()) -> bytes:
         if self._named:
-            return self._chunks.audio(AudioDelta(transcript=text))
+            return self._chunks.audio(AudioDelta(transcript=text), scores)
         self._named = True
-        return self._chunks.audio(AudioDelta(id=self._names.audio_id, transcript=text))
+        return self._chunks.audio(AudioDelta(id=self._audio_id, transcript=text), scores)
 
     def _sound(self, samples: bytes) -> Iterator[bytes]:
         if samples:
             if not self._named:
                 yield self._transcript("")
             yield self._chunks.sound(samples)
-
-
-async def chat_frames(
-    outputs: Outputs, script: Script, chunks: Chunks, tally: Tally, *, include_usage: bool
-) -> AsyncGenerator[bytes]:
-    """All frames of a reply. Raises the request's error in the place of an end."""
-    begun = False
-    async for data in outputs:
-        if not begun:
-            yield script.first()
-            begun = True
-        tally.note(data)
-        for frame in script.take(data):
-            yield frame
-    for frame in script.last():
-        yield frame
-    yield chunks.delta(Delta(), tally.finish_reason)
-    if include_usage:
-        yield chunks.usage(tally.usage)
-    yield DONE

@@ -2,51 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pybase64 import b64encode
 
 from openapi.chat_response import ChatCompletion, Choice, ReplyMessage, SpokenReply
 from server.audio import pcm
+from server.chat.logprobs import logprobs_of
 from server.chat.reply import FINGERPRINT
-from server.chat.tally import Tally
 from server.encoders import whole_file
+from server.tally import Tally
 from stages.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from openapi.chat_logprobs import ChoiceLogprobs
+    from openapi.chat_response import FinishReason
     from server.chat.reply import ReplyNames
     from server.outputs import Outputs
+    from stages.messages import TokenScore
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """One choice."""
+
+    text: list[str] = field(default_factory=list)
+    scores: list[TokenScore] = field(default_factory=list)
+    sound: bytearray = field(default_factory=bytearray)
+
+    def take(self, data: Any) -> None:
+        if isinstance(data, TextChunk):
+            self.text.append(data.text)
+            self.scores += data.scores
+        elif isinstance(data, AudioChunk):
+            self.sound += pcm(data)
 
 
 async def whole_reply(
-    outputs: Outputs, names: ReplyNames, audio_format: str | None
+    outputs: Outputs, names: ReplyNames, audio_format: str | None, keep: Callable[[int, str], None]
 ) -> ChatCompletion:
-    """Collect all outputs. Raises the request's error."""
-    tally = Tally()
-    text: list[str] = []
-    sound = bytearray()
-    async for data in outputs:
-        tally.note(data)
-        if isinstance(data, TextChunk):
-            text.append(data.text)
-        elif isinstance(data, AudioChunk):
-            sound += pcm(data)
-    if audio_format is None:
-        message = _written("".join(text))
-    else:
-        file = await anyio.to_thread.run_sync(whole_file, bytes(sound), audio_format)
-        message = _spoken("".join(text), file, names)
-    return _completion(message, tally, names)
+    """Collect all outputs. Raises the request's error. `keep` gets the transcript of each choice
+    that is spoken."""
+    gathered = [_Gathered() for _ in names.audio_ids]
+    tally = Tally(len(gathered), per_prompt=len(gathered))
+    async for output in outputs.of_group():
+        tally.note(output)
+        gathered[output.index].take(output.data)
+    choices = []
+    for index, one in enumerate(gathered):
+        text = "".join(one.text)
+        if audio_format is None:
+            message = _written(text)
+        else:
+            keep(index, text)
+            file = await anyio.to_thread.run_sync(whole_file, bytes(one.sound), audio_format)
+            message = _spoken(text, file, names, index)
+        logprobs = logprobs_of(one.scores) if one.scores else None
+        choices.append(_choice(index, message, tally.finish_reason(index), logprobs))
+    return _completion(choices, tally, names)
 
 
 def _written(text: str) -> ReplyMessage:
     return ReplyMessage(role="assistant", content=text, refusal=None, annotations=[])
 
 
-def _spoken(transcript: str, file: bytes, names: ReplyNames) -> ReplyMessage:
+def _spoken(transcript: str, file: bytes, names: ReplyNames, index: int) -> ReplyMessage:
     audio = SpokenReply(
-        id=names.audio_id,
+        id=names.audio_ids[index],
         data=b64encode(file).decode(),
         expires_at=names.expires_at,
         transcript=transcript,
@@ -54,14 +80,19 @@ def _spoken(transcript: str, file: bytes, names: ReplyNames) -> ReplyMessage:
     return ReplyMessage(role="assistant", content=None, refusal=None, audio=audio, annotations=[])
 
 
-def _completion(message: ReplyMessage, tally: Tally, names: ReplyNames) -> ChatCompletion:
-    choice = Choice(index=0, message=message, logprobs=None, finish_reason=tally.finish_reason)
+def _choice(
+    index: int, message: ReplyMessage, reason: FinishReason, logprobs: ChoiceLogprobs | None
+) -> Choice:
+    return Choice(index=index, message=message, logprobs=logprobs, finish_reason=reason)
+
+
+def _completion(choices: list[Choice], tally: Tally, names: ReplyNames) -> ChatCompletion:
     return ChatCompletion(
         id=names.completion_id,
         object="chat.completion",
         created=names.created,
         model=names.model,
-        choices=[choice],
+        choices=choices,
         usage=tally.usage,
         service_tier="default",
         system_fingerprint=FINGERPRINT,

@@ -8,7 +8,8 @@ from server.auth import key_of
 from server.body import read_body
 from server.chat.plan import plan_chat
 from server.chat.response import chat_response
-from server.described import CHAT_STREAM, ERRORS, Answers, body_of
+from server.described import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, ERRORS, Answers, body_of
+from server.kept import Kept
 from server.service import Service
 
 ANSWERS: Answers = {
@@ -21,16 +22,18 @@ def chat_routes(service: Service) -> APIRouter:
     """The routes of chats."""
     router = APIRouter(tags=["chat"])
     settings = service.settings
+    transcripts: Kept[str] = Kept()
 
     @router.post(
         "/v1/chat/completions",
         response_class=Response,
         responses=ANSWERS,
-        openapi_extra=body_of(ChatRequest),
+        openapi_extra={**body_of(ChatRequest), **CHAT_PARAMETERS_SHOWN},
     )
     async def create_chat_completion(request: Request) -> Response:
         """Answer a chat in text, in speech, or in both; whole, or as it is made."""
         body = await read_body(request, ChatRequest, settings.max_body_bytes)
-        return chat_response(await plan_chat(service, body), settings, key_of(request))
+        plan = await plan_chat(service, body, transcripts)
+        return chat_response(plan, settings, transcripts, key_of(request))
 
     return router

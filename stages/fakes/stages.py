@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from stages.errors import RequestError
+from stages.fakes.prompts import FakePrompts
 from stages.messages import (
     AudioChunk,
     AudioEnd,
+    Candidate,
     Chunk,
     Code2WavParams,
     LatentChunk,
@@ -26,8 +28,10 @@ from stages.messages import (
     TextChunk,
     TextEnd,
     ThinkerParams,
+    TokenScore,
 )
 from stages.stage import Emit
+from stages.thinker.stop import StopFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,22 +68,51 @@ class _Fake(Generic[S]):
 
 @dataclass(slots=True)
 class _Reply:
+    params: ThinkerParams
     words: deque[str]
-    prompt_tokens: int
-    left: int
+    stop: StopFilter
     num_tokens: int = 0
+
+    @property
+    def finish_reason(self) -> str | None:
+        if self.stop.stopped or not self.words:
+            return "stop"
+        return "length" if self.num_tokens == self.params.max_tokens else None
+
+    def next_chunk(self) -> TextChunk:
+        word = (" " if self.num_tokens else "") + self.words.popleft()
+        self.num_tokens += 1
+        text = self.stop.push(word)
+        if self.finish_reason:
+            text += self.stop.flush()
+        num_top = self.params.num_top
+        return TextChunk(text, 1, () if num_top is None else (_score(word, num_top),))
+
+
+def _score(word: str, num_top: int) -> TokenScore:
+    """A word's log probability is its length in tenths, negated; the likeliest are made up."""
+    names = [word, *(f"{word}~{n}" for n in range(1, num_top))][:num_top]
+    logprobs = [-len(word) / 10 - n for n in range(num_top)]
+    return TokenScore(
+        Candidate(word, word.encode(), -len(word) / 10),
+        tuple(Candidate(n, n.encode(), p) for n, p in zip(names, logprobs, strict=True)),
+    )
 
 
 class FakeThinker(_Fake[_Reply]):
-    """Says "You said: " and the last message, a word a step. A word is a token."""
+    """Says "You said: " and the last message, a word a step. A word is a token.
+
+    With a schema it says the message alone: whoever wants JSON back sends it. Heeds `max_tokens`,
+    `stop` and `num_top`; to chance, bias and penalties it is indifferent.
+    """
 
     def open(self, request_id: str, params: StageParams) -> None:
         """See Stage."""
         if not isinstance(params, ThinkerParams):
             raise RequestError(request_id, "the thinker needs ThinkerParams")
-        told = "".join(map(chr, params.prompt)).lstrip("\0")
-        words = deque(f"You said: {told}".split())
-        self._requests[request_id] = _Reply(words, len(params.prompt), params.max_tokens)
+        told = FakePrompts().decode(params.prompt).lstrip("\0")
+        words = deque((told if params.schema else f"You said: {told}").split())
+        self._requests[request_id] = _Reply(params, words, StopFilter(params.stop))
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
         """The thinker takes no chunks."""
@@ -99,13 +132,11 @@ class FakeThinker(_Fake[_Reply]):
         """See Stage."""
         for request_id in room:
             reply = self._requests[request_id]
-            if reply.words and reply.num_tokens < reply.left:
-                space = " " if reply.num_tokens else ""
-                yield Emit(request_id, TextChunk(space + reply.words.popleft(), 1))
-                reply.num_tokens += 1
+            if reason := reply.finish_reason:
+                num_prompt = len(reply.params.prompt)
+                yield Emit(request_id, end=TextEnd(reason, num_prompt, reply.num_tokens))
             else:
-                reason = "length" if reply.words else "stop"
-                yield Emit(request_id, end=TextEnd(reason, reply.prompt_tokens, reply.num_tokens))
+                yield Emit(request_id, reply.next_chunk())
 
 
 @dataclass(slots=True)

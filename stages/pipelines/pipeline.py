@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 from stages.messages import (
     Code2WavParams,
     Request,
-    Sampling,
     StageInput,
     TalkerParams,
     TextChunk,
@@ -41,12 +40,25 @@ class Message:
 
 
 class ChatPrompts(Protocol):
-    """Turns a chat into the token ids that the thinker reads. Torch-free."""
+    """What the server knows of a model that writes: its tokens, and what it can be asked for.
+
+    Torch-free. Tokens are numbered from 0 to `num_tokens` - 1.
+    """
 
     context_tokens: int
+    num_tokens: int
 
     def tokenize(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The prompt up to and including the opening of the assistant's turn."""
+        """A chat up to and including the opening of the assistant's turn."""
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """A text as it is, without a chat around it."""
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens."""
+
+    def check_schema(self, schema: str) -> None:
+        """ValueError for a JSON schema (as text) that replies cannot be kept to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +82,8 @@ def speech_request(text: str, speech: SpeechOptions) -> Request:
     return Request(speech.params(), (TextChunk(text),))
 
 
-def chat_request(
-    prompt: tuple[int, ...],
-    sampling: Sampling,
-    max_tokens: int,
-    stop: tuple[str, ...] = (),
-    speech: SpeechOptions | None = None,
-) -> Request:
+def chat_request(thinker: ThinkerParams, speech: SpeechOptions | None = None) -> Request:
     """A request of a chat pipeline: the thinker alone, or with `speech` all three stages."""
-    thinker = ThinkerParams(prompt, sampling, max_tokens, stop)
     return Request((thinker, *(speech.params() if speech else ())))
 
 

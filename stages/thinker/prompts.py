@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from stages.thinker.grammar import check_schema
 from stages.thinker.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class SmolPrompts:
         settings = files.read_settings()
         self.context_tokens = int(settings.transformer["max_tokens"])
         self._vocabulary = Vocabulary(files.tokenizer)
+        self.num_tokens = len(self._vocabulary)
         control = sorted(self._vocabulary.control, key=len, reverse=True)
         self._control = re.compile("(" + "|".join(map(re.escape, control)) + ")")
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
@@ -53,6 +55,18 @@ class SmolPrompts:
                 text = _MARKS.sub(lambda mark: contents[int(mark[1])], part)
                 tokens.extend(self._vocabulary.encode(text))
         return tuple(tokens)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """A text as it is, without a chat around it. No text in it becomes a control token."""
+        return tuple(self._vocabulary.encode(text))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens; control tokens have none."""
+        return b"".join(map(self._vocabulary.token_bytes, tokens)).decode("utf-8", "replace")
+
+    def check_schema(self, schema: str) -> None:
+        """ValueError for a JSON schema that replies cannot be kept to."""
+        check_schema(schema)
 
     def _render(self, messages: Sequence[Message]) -> str:
         if unknown := {message.role for message in messages} - _ROLES:

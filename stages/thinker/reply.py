@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages.messages import TextChunk
+from stages.messages import TextChunk, TokenScore
 from stages.thinker.stop import StopFilter
 from stages.thinker.vocabulary import Detokenizer
 
@@ -35,26 +35,43 @@ class Reply:
         self._filter = StopFilter(stops)
         self._max_tokens = max_tokens
         self._num_unsent = 0
+        self._unsent_scores: list[TokenScore] = []
         self.num_tokens = 0
         self.finish_reason: str | None = None
 
-    def push(self, token: int) -> TextChunk | None:
+    def push(self, token: int, score: TokenScore | None = None) -> TextChunk | None:
         """Take the next token; gives what may be shown now, with the tokens since the last."""
         if token in self._end_tokens:
             self.finish_reason = "stop"
             return self._chunk(self._filter.flush())
         self.num_tokens += 1
         self._num_unsent += 1
+        if score is not None:
+            self._unsent_scores.append(score)
         text = self._filter.push(self._detokenizer.push(token))
         if self._filter.stopped:
             self.finish_reason = "stop"
+            self._unsent_scores = _covering(self._unsent_scores, text)
         elif self.num_tokens == self._max_tokens:
             self.finish_reason = "length"
             text += self._filter.flush()
         return self._chunk(text)
 
     def _chunk(self, text: str) -> TextChunk | None:
-        if not text:
+        if not (text or (self.finish_reason and self._unsent_scores)):
             return None
         num_tokens, self._num_unsent = self._num_unsent, 0
-        return TextChunk(text, num_tokens)
+        scores, self._unsent_scores = tuple(self._unsent_scores), []
+        return TextChunk(text, num_tokens, scores)
+
+
+def _covering(scores: Sequence[TokenScore], text: str) -> list[TokenScore]:
+    """The scores of the tokens that have a part in `text`, the beginning of theirs."""
+    missing = len(text.encode())
+    covering = []
+    for score in scores:
+        if missing <= 0:
+            break
+        covering.append(score)
+        missing -= len(score.chosen.text_bytes or b"")
+    return covering

@@ -1,4 +1,4 @@
-"""Chooses the next token from logits, by the request's own settings and seed.
+"""Chooses the next token from logits, by the request's own settings and seed; scores tokens.
 
 Chance is a function of (seed, number of the token), so a request draws the same alone, in a batch,
 or when a step is done again; one uniform number per token, by inversion of the distribution.
@@ -7,13 +7,16 @@ or when a step is done again; one uniform number per token, by inversion of the 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from stages.messages import Sampling
@@ -24,25 +27,69 @@ _MIN_TEMPERATURE = 1e-6
 _CANDIDATES = 512  # usually hold a nucleus; sorting a whole vocabulary takes six times as long
 
 
+class Draw(NamedTuple):
+    """What decides one row: its settings, the token's number in the reply, the tokens before it in
+    the reply, and which of the vocabulary may come (None: all)."""
+
+    sampling: Sampling
+    number: int
+    written: Sequence[int] = ()
+    allowed: NDArray[np.bool_] | None = None
+
+
 def check_sampling(sampling: Sampling) -> None:
     """ValueError for settings that cannot be drawn with."""
     if not (math.isfinite(sampling.temperature) and sampling.temperature >= 0):
         raise ValueError(f"temperature must be 0 or more, not {sampling.temperature}")
-    if not 0 < sampling.top_p <= 1:
-        raise ValueError(f"top_p must be over 0 and at most 1, not {sampling.top_p}")
+    if not 0 <= sampling.top_p <= 1:
+        raise ValueError(f"top_p must be from 0 to 1, not {sampling.top_p}")
     if sampling.top_k < 0:
         raise ValueError(f"top_k must be 0 or more, not {sampling.top_k}")
 
 
 @torch.inference_mode()
-def sample(logits: Tensor, draws: Sequence[tuple[Sampling, int]]) -> list[int]:
-    """Logits [rows, vocabulary] and, per row, its settings and the token's number → tokens."""
+def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
+    """Logits [rows, vocabulary] and what decides each row → tokens. Does not change the logits."""
     chosen = logits.argmax(-1)
-    for row, (sampling, number) in enumerate(draws):
+    for row, draw in enumerate(draws):
+        sampling = draw.sampling
+        own = logits[row]
+        shaped = _shaped(own, draw)
         if sampling.temperature > 0:
-            chosen[row] = _draw(logits[row], sampling, uniform(sampling.seed, number))
+            chosen[row] = _draw(shaped, sampling, uniform(sampling.seed, draw.number))
+        elif shaped is not own:
+            chosen[row] = shaped.argmax()
     tokens: list[int] = chosen.tolist()
     return tokens
+
+
+@torch.inference_mode()
+def score(logits: Tensor, token: int, num_top: int) -> tuple[float, list[tuple[int, float]]]:
+    """The log probability of `token` in logits [vocabulary], and the likeliest with theirs."""
+    logprobs = logits.float().log_softmax(-1)
+    values, ids = logprobs.topk(num_top)
+    return float(logprobs[token]), list(zip(ids.tolist(), values.tolist(), strict=True))
+
+
+def _shaped(logits: Tensor, draw: Draw) -> Tensor:
+    """Bias, penalties (OpenAI's formula: linear in the count, and once) and what may come at all.
+
+    Returns `logits` itself where nothing of it was asked for.
+    """
+    sampling = draw.sampling
+    changes = dict(sampling.bias)
+    if draw.written and (sampling.frequency_penalty or sampling.presence_penalty):
+        for token, count in Counter(draw.written).items():
+            penalty = sampling.presence_penalty + count * sampling.frequency_penalty
+            changes[token] = changes.get(token, 0.0) - penalty
+    if changes:
+        index = torch.tensor(list(changes), device=logits.device)
+        values = torch.tensor(list(changes.values()), dtype=logits.dtype, device=logits.device)
+        logits = logits.index_add(0, index, values)
+    if draw.allowed is not None:
+        allowed = torch.from_numpy(draw.allowed).to(logits.device)
+        logits = logits.masked_fill(~allowed, -math.inf)
+    return logits
 
 
 def uniform(seed: int, number: int) -> float:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from stages.kv_cache import Slot
     from stages.messages import ThinkerParams
+    from stages.thinker.grammar import Guide
     from stages.thinker.reply import Reply
 
 # What a token costs, in prompt tokens that have nothing before them, grows with what is before it:
@@ -33,6 +34,12 @@ class Writing:
     slot: Slot | None = None
     num_cached: int = 0
     last_step: int = 0
+    guide: Guide | None = None
+
+    @property
+    def written(self) -> list[int]:
+        """The tokens of the reply so far."""
+        return self.tokens[len(self.params.prompt) :]
 
     @property
     def num_unread(self) -> int:

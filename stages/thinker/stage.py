@@ -13,11 +13,12 @@ import torch
 from safetensors import safe_open
 
 from stages.attention import Segment
-from stages.messages import TextEnd, ThinkerParams
+from stages.messages import TextEnd, ThinkerParams, TokenScore
 from stages.stage import Emit, blame
+from stages.thinker.grammar import Grammars
 from stages.thinker.model_files import prepare
 from stages.thinker.reply import Reply
-from stages.thinker.sampling import check_sampling, sample
+from stages.thinker.sampling import Draw, check_sampling, sample, score
 from stages.thinker.schedule import Writing, plan
 from stages.thinker.vocabulary import Vocabulary
 from stages.transformer import Transformer, TransformerConfig
@@ -25,6 +26,8 @@ from stages.transformer import Transformer, TransformerConfig
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from torch import Tensor
 
     from stages.kv_cache import KvCache
     from stages.messages import Chunk, StageParams
@@ -52,6 +55,7 @@ class ThinkerStage:
     _model: Transformer = field(init=False)
     _cache: KvCache = field(init=False)
     _vocabulary: Vocabulary = field(init=False)
+    _grammars: Grammars = field(init=False)
     _end_tokens: frozenset[int] = field(init=False)
     _max_step_tokens: int = field(init=False)
 
@@ -73,6 +77,7 @@ class ThinkerStage:
         settings = files.read_settings()
         self._vocabulary = Vocabulary(files.tokenizer)
         self._end_tokens = frozenset(settings.end_tokens)
+        self._grammars = Grammars(files.tokenizer, settings.end_tokens)
         config = TransformerConfig(**settings.transformer)  # type: ignore[arg-type]
         with safe_open(files.weights, framework="pt") as weights:
             tensors = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
@@ -96,11 +101,16 @@ class ThinkerStage:
         room = self._model.config.max_tokens - len(params.prompt)
         if not params.prompt or room < 1:
             raise ValueError(f"a prompt of {len(params.prompt)} tokens leaves nothing to write")
-        if not 0 <= min(params.prompt) <= max(params.prompt) < len(self._vocabulary):
+        known = range(len(self._vocabulary))
+        if not (min(params.prompt) in known and max(params.prompt) in known):
             raise ValueError("the prompt has tokens that the model does not know")
+        if not all(token in known for token, _ in params.sampling.bias):
+            raise ValueError("the bias has tokens that the model does not know")
         limit = min(params.max_tokens, room)
         reply = Reply(self._vocabulary, self._end_tokens, params.stop, limit)
-        self._writings[request_id] = Writing(request_id, params, list(params.prompt), reply)
+        guide = None if params.schema is None else self._grammars.guide(params.schema)
+        tokens = list(params.prompt)
+        self._writings[request_id] = Writing(request_id, params, tokens, reply, guide=guide)
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
         """Never called: `wants_chunk` is always False."""
@@ -130,15 +140,15 @@ class ThinkerStage:
         self._num_steps += 1
         logits = self._model.forward([segment for _, segment in parts])
         writers = [writing for writing, segment in parts if segment.want_logits]
-        draws = [(w.params.sampling, w.reply.num_tokens) for w in writers]
-        tokens = iter(sample(logits, draws))
+        tokens = sample(logits, [_draw(writing) for writing in writers])
+        rows = iter(zip(tokens, logits, strict=True))
         for writing, segment in parts:
-            token = next(tokens) if segment.want_logits else None
+            row = next(rows) if segment.want_logits else None
             writing.num_cached += len(segment.tokens)
             writing.last_step = self._num_steps
-            if token is not None:
+            if row is not None:
                 with blame(writing.request_id):
-                    emits = _write(writing, token)
+                    emits = self._write(writing, *row)
                 yield from emits
 
     def close(self, request_id: str) -> None:
@@ -154,16 +164,34 @@ class ThinkerStage:
         tokens = tuple(writing.tokens[start : start + count])
         return Segment(writing.slot, start, tokens, want_logits=count == writing.num_unread)
 
+    def _write(self, writing: Writing, token: int, logits: Tensor) -> list[Emit]:
+        """Add a token to the reply: what it lets out, and the end if it is one."""
+        num_top = writing.params.num_top
+        chunk = writing.reply.push(
+            token, None if num_top is None else self._score(logits, token, num_top)
+        )
+        if writing.guide is not None:
+            writing.guide.push(token)
+        writing.tokens.append(token)
+        emits = [Emit(writing.request_id, chunk=chunk)] if chunk else []
+        if reason := writing.reply.finish_reason:
+            end = TextEnd(reason, len(writing.params.prompt), writing.reply.num_tokens)
+            emits.append(Emit(writing.request_id, end=end))
+        return emits
 
-def _write(writing: Writing, token: int) -> list[Emit]:
-    """Add a token to the reply: what it lets out, and the end if it is one."""
-    chunk = writing.reply.push(token)
-    writing.tokens.append(token)
-    emits = [Emit(writing.request_id, chunk=chunk)] if chunk else []
-    if reason := writing.reply.finish_reason:
-        end = TextEnd(reason, len(writing.params.prompt), writing.reply.num_tokens)
-        emits.append(Emit(writing.request_id, end=end))
-    return emits
+    def _score(self, logits: Tensor, token: int, num_top: int) -> TokenScore:
+        logprob, top = score(logits, token, num_top)
+        name = self._vocabulary.candidate
+        return TokenScore(name(token, logprob), tuple(name(*candidate) for candidate in top))
+
+
+def _draw(writing: Writing) -> Draw:
+    sampling = writing.params.sampling
+    penalised = sampling.frequency_penalty or sampling.presence_penalty
+    with blame(writing.request_id):
+        allowed = None if writing.guide is None else writing.guide.allowed()
+    written = writing.written if penalised else ()
+    return Draw(sampling, writing.reply.num_tokens, written, allowed)
 
 
 def _device(name: str) -> torch.device:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer
 
+from stages.messages import Candidate
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,6 +24,7 @@ class Vocabulary:
         self._tokenizer.encode_special_tokens = True
         added = self._tokenizer.get_added_tokens_decoder()
         self.control = {token.content: i for i, token in added.items() if token.special}
+        self._control_names = {i: name for name, i in self.control.items()}
         byte_of = {character: byte for byte, character in _byte_characters().items()}
         self._bytes = [b""] * self._tokenizer.get_vocab_size()
         for token, i in self._tokenizer.get_vocab(with_added_tokens=False).items():
@@ -39,6 +42,13 @@ class Vocabulary:
     def token_bytes(self, token: int) -> bytes:
         """The bytes that a token adds to the text."""
         return self._bytes[token]
+
+    def candidate(self, token: int, logprob: float) -> Candidate:
+        """A token as clients see it. Half a character is shown as U+FFFD; its bytes are whole."""
+        if token in self._control_names:
+            return Candidate(self._control_names[token], None, logprob)
+        text_bytes = self._bytes[token]
+        return Candidate(text_bytes.decode("utf-8", "replace"), text_bytes, logprob)
 
 
 class Detokenizer:

@@ -148,3 +148,43 @@ async def test_what_is_left_of_the_deadline_after_waiting_still_holds(orchestrat
             output = await anext(outputs)
             assert isinstance(output.error, DeadlineError)
             assert loop.time() == pytest.approx(3, abs=0.01)
+
+
+@pytest.fixture
+def roomy():
+    return Admission(max_running=3, max_waiting=0)
+
+
+@pytest.fixture
+async def grouping(stages, roomy):
+    async with running(
+        AsyncChunkOrchestrator(stages, {0}, lambda *_: None, admission=roomy)
+    ) as orchestrator:
+        yield orchestrator
+
+
+async def test_a_group_is_one_stream_of_all_its_requests(grouping, stages, roomy):
+    async with grouping.group(["a", "b"]) as outputs:
+        assert roomy.stats().num_running == 2
+        with pytest.raises(OverloadedError):
+            async with grouping.group(["c", "d"]):
+                raise AssertionError("there was room for one only")
+        first, second = outputs.request_ids
+        stages[0].report(second, "b", finished=True)
+        stages[0].report(first, "a", finished=True)
+        assert [(o.index, *told(o)) async for o in outputs] == [
+            (1, 0, "b", True),
+            (0, 0, "a", True),
+        ]
+        assert roomy.stats().num_running == 0
+
+
+async def test_leaving_a_group_ends_those_that_still_run(grouping, stages, roomy):
+    async with grouping.group(["a", "b"]) as outputs:
+        first, second = outputs.request_ids
+        stages[0].report(first, "x", finished=True)
+        assert (await anext(outputs)).finished
+        assert roomy.stats().num_running == 1
+    await settle()
+    assert stages[0].aborts == [second]
+    assert roomy.stats().num_running == 0

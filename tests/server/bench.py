@@ -28,6 +28,7 @@ class ScriptedStage:
         self.submitted = []
         self.aborted = anyio.Event()
         self.started = anyio.Event()
+        self._more = anyio.Event()
         self._send, self._reports = anyio.create_memory_object_stream(float("inf"))
 
     async def submit(self, request_id, stage_input):
@@ -35,10 +36,18 @@ class ScriptedStage:
         for item in self.script:
             self.report(item)
         self.started.set()
+        self._more.set()
+        self._more = anyio.Event()
 
-    def report(self, item):
-        """What the stage says next of its last request: data, an end, or a failure."""
-        request_id = self.submitted[-1][0]
+    async def has(self, count):
+        """Wait until `count` requests were submitted."""
+        while len(self.submitted) < count:
+            await self._more.wait()
+
+    def report(self, item, index=-1):
+        """What the stage says next of its last request, or of another one it was given: data, an
+        end, or a failure."""
+        request_id = self.submitted[index][0]
         ends = isinstance(item, TextEnd | AudioEnd | SpeechEnd)
         if isinstance(item, Exception):
             output = StageOutput(request_id, None, True, item)

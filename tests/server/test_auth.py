@@ -96,10 +96,19 @@ class Recording:
         self.keys.append(key)
         return self._runner.stream(prompt, key=key, **limits)
 
+    def group(self, prompts, *, key="", **limits):
+        self.keys.append(key)
+        return self._runner.group(prompts, key=key, **limits)
+
 
 @pytest.mark.parametrize(
     ("model", "path", "body"),
-    [("speaker", "/v1/audio/speech", SPEECH), ("chatter", "/v1/chat/completions", CHAT)],
+    [
+        ("speaker", "/v1/audio/speech", SPEECH),
+        ("chatter", "/v1/chat/completions", CHAT),
+        ("chatter", "/v1/completions", {"model": "chatter", "prompt": "Hi"}),
+        ("chatter", "/v1/responses", {"model": "chatter", "input": "Hi"}),
+    ],
 )
 async def test_the_name_of_the_key_goes_to_whoever_shares_out_the_places(model, path, body):
     deployment = ScriptedDeployment(

@@ -12,6 +12,10 @@ CHAT_URL = "/v1/chat/completions"
 BOTH = {"input": "Hello", "voice": "low", "messages": CHAT["messages"]}
 
 
+def json_schema(schema):
+    return {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+
+
 async def refused(url, body):
     """The error of a 400; nothing was submitted."""
     async with scripted() as (app, deployment):
@@ -132,8 +136,12 @@ async def test_the_ends_of_a_range_are_in_it(speed):
             {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
             "messages[0].content[0].type",
         ),
-        ({"messages": [{"role": "assistant", "audio": {"id": "audio_1"}}]}, "messages[0].audio"),
-        ({"n": 2}, "n"),
+        (
+            {"messages": [{"role": "assistant", "audio": {"id": "audio_1"}}]},
+            "messages[0].audio.id",
+        ),
+        ({"n": 17}, "n"),
+        ({"n": 129}, "n"),
         ({"n": 0}, "n"),
         ({"n": True}, "n"),
         ({"n": "1"}, "n"),
@@ -150,11 +158,32 @@ async def test_the_ends_of_a_range_are_in_it(speed):
         ({"frequency_penalty": 2.1}, "frequency_penalty"),
         ({"top_logprobs": 21, "logprobs": True}, "top_logprobs"),
         ({"top_logprobs": 2}, "top_logprobs"),
-        ({"logprobs": True}, "logprobs"),
+        ({"logit_bias": {"5": 101}}, "logit_bias.5"),
+        ({"logit_bias": {"five": 1}}, "logit_bias"),
+        ({"logit_bias": {"-1": 1}}, "logit_bias"),
+        ({"logit_bias": {"²": 1}}, "logit_bias"),
+        ({"logit_bias": {"1114112": 1}}, "logit_bias"),
+        ({"logit_bias": {"9" * 5000: 1}}, "logit_bias"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"tools": [{"type": "custom"}], "tool_choice": "auto"}, "tools"),
+        ({"functions": [{"name": "f"}]}, "functions"),
+        ({"function_call": {"name": "f"}}, "function_call"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {}}},
+            "response_format.json_schema.name",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "n"}}},
+            "response_format.json_schema.schema",
+        ),
+        (
+            {"response_format": json_schema({"enum": ["x" * 70_000]})},
+            "response_format.json_schema.schema",
+        ),
         ({"stream_options": {"include_usage": True}}, "stream_options"),
         ({"stream": "yes"}, "stream"),
         ({"modalities": ["smell"]}, "modalities[0]"),

@@ -174,11 +174,11 @@ async def test_a_failure_after_a_comment_is_told_in_the_stream():
     assert not request.complete
 
 
-async def test_no_sound_at_all_is_a_valid_empty_file():
+async def test_no_sound_at_all_is_refused_and_not_a_200():
     async with scripted(sounder=(AudioEnd(0, 0),)) as (app, _):
         reply = await speak(app, response_format="wav")
-    assert len(reply.content) == 44
-    assert reply.complete
+    assert reply.status == 400
+    assert reply.json["error"]["param"] == "input"
 
 
 async def test_the_fake_model_speaks_a_tone_for_each_word():

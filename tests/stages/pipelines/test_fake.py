@@ -7,7 +7,15 @@ from orchestrator import AsyncChunkOrchestrator, Orchestrator
 from stages.errors import StartError
 from stages.executors.process import ProcessExecutor
 from stages.executors.thread import ThreadExecutor
-from stages.messages import AudioChunk, AudioEnd, Sampling, StageInput, TextChunk, TextEnd
+from stages.messages import (
+    AudioChunk,
+    AudioEnd,
+    Sampling,
+    StageInput,
+    TextChunk,
+    TextEnd,
+    ThinkerParams,
+)
 from stages.pipelines.deployment import Deployment
 from stages.pipelines.fake import build_fake
 from stages.pipelines.pipeline import (
@@ -36,7 +44,7 @@ async def collect(orchestrator, request):
 
 def chat(pipeline, text, speech=None, max_tokens=100):
     prompt = pipeline.prompts.tokenize([Message("user", text)])
-    return chat_request(prompt, Sampling(seed=1), max_tokens, speech=speech)
+    return chat_request(ThinkerParams(prompt, Sampling(seed=1), max_tokens), speech)
 
 
 async def test_speech_gives_its_tones_and_then_its_end(deployment):

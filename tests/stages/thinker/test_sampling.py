@@ -1,20 +1,21 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.messages import Sampling
-from stages.thinker.sampling import check_sampling, sample, uniform
+from stages.thinker.sampling import Draw, check_sampling, sample, score, uniform
 
 LOGITS = torch.tensor([1.0, 3.0, 2.0, -math.inf, 0.0])
 
 
 def drawn(sampling, count=2000, logits=LOGITS):
     rows = logits.expand(count, -1)
-    return torch.tensor(sample(rows, [(sampling, i) for i in range(count)]))
+    return torch.tensor(sample(rows, [Draw(sampling, i) for i in range(count)]))
 
 
 def test_temperature_0_takes_the_likeliest():
@@ -64,7 +65,7 @@ def test_chance_is_a_function_of_seed_and_number(seed, number):
 
 def test_a_row_draws_the_same_alone_and_beside_others():
     rows = torch.randn(6, 300, generator=torch.Generator().manual_seed(0))
-    draws = [(Sampling(i, 0.3 * i, 1 - 0.1 * i, 20 * i), i) for i in range(6)]
+    draws = [Draw(Sampling(i, 0.3 * i, 1 - 0.1 * i, 20 * i), i) for i in range(6)]
     together = sample(rows, draws)
     assert together == [sample(rows[i : i + 1], draws[i : i + 1])[0] for i in range(6)]
 
@@ -75,7 +76,7 @@ def test_a_row_draws_the_same_alone_and_beside_others():
         {"temperature": -1},
         {"temperature": math.nan},
         {"temperature": math.inf},
-        {"top_p": 0},
+        {"top_p": -0.1},
         {"top_p": 1.1},
         {"top_k": -1},
     ],
@@ -83,3 +84,54 @@ def test_a_row_draws_the_same_alone_and_beside_others():
 def test_settings_that_cannot_be_drawn_with_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         check_sampling(replace(Sampling(1), **wrong))
+
+
+def test_bias_is_added_to_a_logit():
+    assert set(drawn(Sampling(1, 1.0, bias=((0, 100.0),))).tolist()) == {0}
+    assert 1 not in drawn(Sampling(1, 1.0, bias=((1, -100.0),)))
+    assert set(drawn(Sampling(1, 0.0, bias=((1, -100.0),))).tolist()) == {2}
+
+
+@pytest.mark.parametrize(
+    ("penalties", "written", "token"),
+    [
+        ({"presence_penalty": 0.9}, [1], 1),
+        ({"presence_penalty": 1.1}, [1], 2),
+        ({"presence_penalty": 1.1}, [1, 1, 1], 2),
+        ({"frequency_penalty": 0.9}, [1], 1),
+        ({"frequency_penalty": 0.6}, [1, 1], 2),
+        ({"frequency_penalty": 0.6, "presence_penalty": 0.3}, [1, 1, 2], 1),
+        ({"frequency_penalty": -2}, [0, 0], 0),
+        ({"presence_penalty": 2, "frequency_penalty": 2}, [], 1),
+    ],
+)
+def test_penalties_count_what_was_written(penalties, written, token):
+    draw = Draw(Sampling(1, 0.0, **penalties), len(written), written)
+    assert sample(LOGITS[None], [draw]) == [token]
+
+
+def test_bias_and_penalty_of_one_token_add_up():
+    sampling = Sampling(1, 0.0, presence_penalty=2.0, bias=((1, 1.5),))
+    assert sample(LOGITS[None], [Draw(sampling, 1, [1])]) == [1]
+
+
+def test_only_what_is_allowed_comes():
+    allowed = np.array([True, False, False, True, True])
+    draws = [Draw(Sampling(1, t, top_k=2), 0, (), allowed) for t in (0.0, 1.0, 5.0)]
+    assert set(sample(LOGITS.expand(3, -1), draws)) <= {0, 4}
+
+
+def test_sampling_leaves_the_logits_as_they_are():
+    logits = LOGITS.clone()[None]
+    everything = Sampling(1, 1.0, 0.9, 3, 1.0, 1.0, ((0, 5.0),))
+    sample(logits, [Draw(everything, 2, [1, 1], np.ones(5, bool))])
+    assert torch.equal(logits[0], LOGITS)
+
+
+def test_a_score_is_the_log_probability():
+    logprob, top = score(LOGITS, 2, 3)
+    want = LOGITS.log_softmax(0)
+    assert logprob == pytest.approx(float(want[2]))
+    assert [token for token, _ in top] == [1, 2, 0]
+    assert [value for _, value in top] == pytest.approx(want[[1, 2, 0]].tolist())
+    assert score(LOGITS, 2, 0)[1] == []

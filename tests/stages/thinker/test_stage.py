@@ -34,7 +34,7 @@ class BrokenReply:
     num_tokens = 0
     finish_reason = None
 
-    def push(self, token):
+    def push(self, token, score):
         self.num_tokens += 1
         if self.num_tokens == 2:
             raise LookupError("no such character")
@@ -208,6 +208,9 @@ def test_a_request_that_fails_in_a_step_leaves_the_others_as_they_were(stage, pr
         ({"max_tokens": 0}, "max_tokens"),
         ({"stop": ("",)}, "stop"),
         ({"sampling": Sampling(0, temperature=-1)}, "temperature"),
+        ({"sampling": Sampling(0, bias=((49152, 1.0),))}, "the bias"),
+        ({"schema": "[]"}, "object"),
+        ({"schema": '{"type": "fish"}'}, "fish"),
     ],
 )
 def test_what_cannot_be_written_is_refused(stage, wrong, match):

@@ -1,0 +1,1 @@
+"""Completions of bare prompts: a request checked and planned, and its answer."""

@@ -1,0 +1,61 @@
+"""`POST /v1/responses`, and `GET` and `DELETE` of one that is stored."""
+
+from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
+
+from openapi.response import ResponseDeleted, ResponseObject
+from openapi.response_request import ResponseRequest
+from server.auth import key_of
+from server.body import read_body
+from server.described import ERRORS, RESPONSE_STREAM, Answers, body_of
+from server.errors import UnknownResponseError
+from server.kept import Kept
+from server.responses.plan import StoredResponse, plan_response
+from server.responses.response import response_response
+from server.service import Service
+from server.wire import wire_response
+
+ANSWERS: Answers = {
+    200: {"description": "The response.", "model": ResponseObject, "content": RESPONSE_STREAM},
+    **ERRORS,
+}
+
+
+def response_routes(service: Service) -> APIRouter:
+    """The routes of responses."""
+    router = APIRouter(tags=["responses"], responses=ERRORS)
+    settings = service.settings
+    stored: Kept[StoredResponse] = Kept()
+
+    @router.post(
+        "/v1/responses",
+        response_class=Response,
+        responses=ANSWERS,
+        openapi_extra=body_of(ResponseRequest),
+    )
+    async def create_response(request: Request) -> Response:
+        """Answer in text; whole, or as it is made."""
+        body = await read_body(request, ResponseRequest, settings.max_body_bytes)
+        plan = await plan_response(service, body, stored)
+        return response_response(plan, settings, stored, key_of(request))
+
+    @router.post("/v1/responses/compact", include_in_schema=False)
+    async def compact() -> Response:
+        """Not served; without this it would be a wrong method on a stored response's URL."""
+        raise HTTPException(404)
+
+    @router.get("/v1/responses/{response_id}", response_model=ResponseObject)
+    async def retrieve_response(response_id: str) -> Response:
+        """A response that was stored, for an hour."""
+        if (found := stored.get(response_id)) is None:
+            raise UnknownResponseError(response_id)
+        return wire_response(found.response)
+
+    @router.delete("/v1/responses/{response_id}", response_model=ResponseDeleted)
+    async def delete_response(response_id: str) -> Response:
+        """Forget a response that was stored."""
+        if not stored.drop(response_id):
+            raise UnknownResponseError(response_id)
+        return wire_response(ResponseDeleted(id=response_id, object="response", deleted=True))
+
+    return router
