@@ -9,6 +9,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MAX_ITEMS = 2048
+# Of a list that a client fills: the first wrong item ends its check, and it has a bound.
+FEW = (Field(fail_fast=True, max_length=MAX_ITEMS),)
+
 INT64_MAX = 2**63 - 1
 
 Seed = Annotated[int, Field(ge=-INT64_MAX - 1, le=INT64_MAX)]

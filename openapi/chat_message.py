@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from openapi.base import RequestModel
+from openapi.base import FEW, RequestModel
 
 Role = Literal["developer", "system", "user", "assistant", "tool", "function"]
 
@@ -26,7 +26,7 @@ def _as_parts(content: object) -> object:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-Parts = Annotated[list[TextPart], Field(min_length=1)]
+Parts = Annotated[list[TextPart], *FEW, Field(min_length=1)]
 Content = Annotated[
     Parts | None, BeforeValidator(_as_parts, json_schema_input_type=str | Parts | None)
 ]

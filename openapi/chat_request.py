@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from openapi.base import RequestModel, Seed
+from openapi.base import FEW, MAX_ITEMS, RequestModel, Seed
 from openapi.chat_message import ChatMessage
 from openapi.reply_format import ResponseFormat
 from openapi.voice import VoiceName
@@ -17,7 +17,9 @@ from openapi.voice import VoiceName
 ReplyFormat = Literal["wav", "aac", "mp3", "flac", "opus", "pcm16"]
 Stops = Annotated[list[str], Field(max_length=4)]
 Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]
-LogitBias = dict[str, Annotated[float, Field(ge=-100.0, le=100.0)]]
+LogitBias = Annotated[
+    dict[str, Annotated[float, Field(ge=-100.0, le=100.0)]], Field(max_length=MAX_ITEMS)
+]
 NumChoices = Annotated[int, Field(ge=1, le=128)]
 
 
@@ -44,8 +46,8 @@ class ChatRequest(RequestModel):
     """A chat to be answered, in text, in speech, or in both."""
 
     model: str
-    messages: Annotated[list[ChatMessage], Field(min_length=1)]
-    modalities: Annotated[list[Literal["text", "audio"]], Field(min_length=1)] | None = None
+    messages: Annotated[list[ChatMessage], *FEW, Field(min_length=1)]
+    modalities: Annotated[list[Literal["text", "audio"]], *FEW, Field(min_length=1)] | None = None
     audio: ReplyAudio | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None
@@ -64,9 +66,9 @@ class ChatRequest(RequestModel):
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     logit_bias: LogitBias | None = None
     seed: Seed | None = None
-    tools: list[dict[str, Any]] | None = None
+    tools: Annotated[list[dict[str, Any]], *FEW] | None = None
     tool_choice: str | dict[str, Any] | None = None
-    functions: list[dict[str, Any]] | None = None
+    functions: Annotated[list[dict[str, Any]], *FEW] | None = None
     function_call: str | dict[str, Any] | None = None
     response_format: ResponseFormat | None = None
     timeout_s: Annotated[float, Field(gt=0.0)] | None = None

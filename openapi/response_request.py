@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from openapi.base import RequestModel, Seed
+from openapi.base import FEW, RequestModel, Seed
 from openapi.reply_format import FormatType
 
 # What a client has to ask for to get the scores of tokens.
@@ -26,7 +26,7 @@ def _as_parts(content: object) -> object:
     return [{"type": "input_text", "text": content}] if isinstance(content, str) else content
 
 
-Parts = Annotated[list[TextContent], Field(min_length=1)]
+Parts = Annotated[list[TextContent], *FEW, Field(min_length=1)]
 Content = Annotated[Parts, BeforeValidator(_as_parts, json_schema_input_type=str | Parts)]
 
 
@@ -47,7 +47,7 @@ def _as_messages(given: object) -> object:
     return [{"role": "user", "content": given}] if isinstance(given, str) else given
 
 
-Messages = Annotated[list[InputMessage], Field(min_length=1)]
+Messages = Annotated[list[InputMessage], *FEW, Field(min_length=1)]
 Input = Annotated[Messages, BeforeValidator(_as_messages, json_schema_input_type=str | Messages)]
 
 
@@ -76,13 +76,13 @@ class ResponseRequest(RequestModel):
     top_p: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     top_k: Annotated[int, Field(ge=0)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    include: list[str] | None = None
+    include: Annotated[list[str], *FEW] | None = None
     text: TextOptions | None = None
     stream: bool | None = False
     store: bool | None = True
     previous_response_id: str | None = None
     metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
-    tools: list[dict[str, Any]] | None = None
+    tools: Annotated[list[dict[str, Any]], *FEW] | None = None
     tool_choice: str | dict[str, Any] | None = None
     conversation: Any = None
     prompt: Any = None

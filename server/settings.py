@@ -95,7 +95,7 @@ class Settings(BaseSettings):
 
     # Limits of what comes in: how large, and how long it may take to come.
     max_header_bytes: Count = 64 * 2**10
-    max_body_bytes: Count = 8 * 2**20
+    max_body_bytes: Count = 2**20
     header_s: Seconds = 10.0
     body_s: Seconds = 60.0
 

@@ -37,7 +37,8 @@ class Vocabulary:
     def encode(self, text: str) -> list[int]:
         """Plain text to tokens. What looks like a control token is text like any other."""
         clean = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates become "?"
-        return self._tokenizer.encode(clean, add_special_tokens=False).ids
+        # Of the tokenizer's methods this one lets other threads run: a megabyte takes 0.2 s.
+        return self._tokenizer.encode_batch_fast([clean], add_special_tokens=False)[0].ids
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes that a token adds to the text."""
