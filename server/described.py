@@ -48,8 +48,6 @@ STREAM_MODELS: tuple[type[BaseModel], ...] = (
     *RESPONSE_EVENTS,
 )
 
-__all__ = ["BODY_MODELS", "CHAT_STREAM", "ERRORS", "SPEECH_ANSWERS", "STREAM_MODELS", "Answers"]
-
 
 def ref(model: type[BaseModel]) -> dict[str, Any]:
     """A reference to a model of the document."""
@@ -107,12 +105,20 @@ CHAT_STREAM = events_of(ChatChunk)
 COMPLETION_STREAM = events_of(Completion)
 RESPONSE_STREAM = {
     "text/event-stream": {
-        "schema": {
-            "type": "string",
-            "description": "Server-sent events: `event:` is the type, `data:` one of `x-events`. "
-            "The last is `response.completed` or `response.incomplete`; after a failure it is "
-            "`error`, and the connection is then cut. There is no `[DONE]`.",
-            "x-events": [ref(model) for model in RESPONSE_EVENTS],
+        "itemSchema": {
+            "type": "object",
+            "required": ["event", "data"],
+            "properties": {
+                "event": {"type": "string"},
+                "data": {
+                    "type": "string",
+                    "contentMediaType": "application/json",
+                    "contentSchema": {"oneOf": [ref(model) for model in RESPONSE_EVENTS]},
+                },
+            },
+            "description": "`event` is the type that `data` has too. The last is "
+            "`response.completed` or `response.incomplete`; after a failure it is `error`, and the "
+            "connection is then cut. There is no `[DONE]`.",
         }
     }
 }

@@ -8,7 +8,8 @@ from server.auth import key_of
 from server.body import read_body
 from server.chat.plan import plan_chat
 from server.chat.response import chat_response
-from server.described import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, ERRORS, Answers, body_of
+from server.described import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
+from server.described_errors import ERRORS, Answers
 from server.kept import Kept
 from server.service import Service
 

@@ -8,7 +8,8 @@ from server.auth import key_of
 from server.body import read_body
 from server.completions.plan import plan_completion
 from server.completions.response import completion_response
-from server.described import COMPLETION_STREAM, ERRORS, Answers, body_of
+from server.described import COMPLETION_STREAM, body_of
+from server.described_errors import ERRORS, Answers
 from server.service import Service
 
 ANSWERS: Answers = {

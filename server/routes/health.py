@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Response
 
 from openapi.health import Health
-from server.described import ERRORS
+from server.described_errors import ERRORS
 from server.service import Service
 from server.wire import wire_response
 from stages.errors import UnavailableError

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from openapi.models import Model, ModelList, SpeechModelList
 from openapi.voice import Voice, VoiceList
-from server.described import ERRORS
+from server.described_errors import ERRORS
 from server.service import Served, Service
 from server.wire import wire_response
 from stages.pipelines.pipeline import Voice as PipelineVoice

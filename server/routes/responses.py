@@ -7,7 +7,8 @@ from openapi.response import ResponseDeleted, ResponseObject
 from openapi.response_request import ResponseRequest
 from server.auth import key_of
 from server.body import read_body
-from server.described import ERRORS, RESPONSE_STREAM, Answers, body_of
+from server.described import RESPONSE_STREAM, body_of
+from server.described_errors import ERRORS, Answers
 from server.errors import UnknownResponseError
 from server.kept import Kept
 from server.responses.plan import StoredResponse, plan_response

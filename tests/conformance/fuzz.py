@@ -32,7 +32,12 @@ CHECKS = (
     "allow_header_conformance",
 )
 MAX_EXAMPLES = 500  # for each operation
-NAMES = {"SpeechRequest": ["tts-1", "fake-speech"], "ChatRequest": ["gpt-audio", "fake-chat"]}
+NAMES = {
+    "SpeechRequest": ["tts-1", "fake-speech"],
+    "ChatRequest": ["gpt-audio", "fake-chat"],
+    "CompletionRequest": ["gpt-audio", "fake-chat"],
+    "ResponseRequest": ["gpt-audio", "fake-chat"],
+}
 # A deadline that is too short is a 504, as asked: it is left out.
 OWN_DEADLINE = "timeout_s"
 VOICES = {"enum": ["alloy", "fake-low", {"id": "fake-high"}]}

@@ -124,6 +124,13 @@ const checks = {
     assert.equal(final.choices[0].finish_reason, "stop");
     assert.deepEqual(final.usage, whole.usage);
   },
+  async "a response whole and streamed is the same"() {
+    const ask = { model: "fake-chat", input: "hello big world" };
+    const whole = await client.responses.create(ask);
+    assert.equal(whole.output_text, reply);
+    const final = await client.responses.stream(ask).finalResponse();
+    assert.equal(final.output_text, reply);
+  },
   async "a fault in a chat stream is an error"() {
     const stream = await clientOf(faultyUrl).chat.completions.create({
       model: "chatter",

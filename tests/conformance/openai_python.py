@@ -207,6 +207,38 @@ def check_a_spoken_chat_through_the_accumulator(target):
     assert audio["data"] == whole.choices[0].message.audio.data
 
 
+def check_several_choices(target):
+    with client_of(target) as client:
+        ask = {"model": "fake-chat", "messages": MESSAGES, "n": 2}
+        whole = client.chat.completions.create(**ask)
+        assert [choice.index for choice in whole.choices] == [0, 1]
+        with client.chat.completions.stream(**ask) as stream:
+            final = stream.get_final_completion()
+    assert [choice.message.content for choice in final.choices] == [REPLY, REPLY]
+
+
+def check_a_completion_whole_and_streamed_is_the_same(target):
+    with client_of(target) as client:
+        ask = {"model": "fake-chat", "prompt": "hello big world"}
+        whole = client.completions.create(**ask)
+    # The client's own type has no null for `finish_reason`, which the service sends before the end.
+    with client_of(target, _strict_response_validation=False) as client:
+        chunks = list(client.completions.create(**ask, stream=True))
+    text = "".join(chunk.choices[0].text for chunk in chunks if chunk.choices)
+    assert text == whole.choices[0].text == REPLY
+
+
+def check_a_response_whole_and_streamed_is_the_same(target):
+    with client_of(target) as client:
+        whole = client.responses.create(model="fake-chat", input="hello big world")
+        assert whole.output_text == REPLY
+        assert whole.status == "completed"
+        with client.responses.stream(model="fake-chat", input="hello big world") as stream:
+            kinds = [event.type for event in stream]
+            assert stream.get_final_response().output_text == REPLY
+    assert (kinds[0], kinds[-1]) == ("response.created", "response.completed")
+
+
 def check_a_fault_in_a_chat_stream_is_an_error(target):
     with client_of(target, base_url=f"{target.faulty_url}/v1") as client:
         stream = client.chat.completions.create(model="chatter", messages=MESSAGES, stream=True)

@@ -51,6 +51,7 @@ CLIENTS = (
     Client("livekit", "livekit", "livekit_tts"),
     Client("pipecat", "pipecat", "pipecat_services"),
     Client("comply chat", "comply", COMPLY, ("--format", "openai-chat", "-m", "fake-chat")),
+    Client("comply responses", "comply", COMPLY, ("--format", "open-responses", "-m", "fake-chat")),
 )
 
 
