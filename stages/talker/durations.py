@@ -64,10 +64,12 @@ class _SplineCoupling:
 
 
 class DurationPredictor:
-    """Hidden states [phonemes, channels] and noise [phonemes, 2] to log durations [phonemes]."""
+    """Hidden states [phonemes, channels] and noise [phonemes, 2] to log durations [phonemes], for
+    one of several speakers by its embedding [1, channels]."""
 
     def __init__(self, parameters: Parameters) -> None:
         self._pre = parameters.conv("dp.pre")
+        self._speaker = parameters.optional_conv("dp.cond")
         self._convs = _Convolutions(parameters, "dp.convs")
         self._proj = parameters.conv("dp.proj")
         # Odd flows are couplings, even ones swap the channels; VITS leaves out number 1 in this
@@ -77,8 +79,11 @@ class DurationPredictor:
         self._shift = parameters.tensor("dp.flows.0.m")[:, 0]
         self._scale = parameters.tensor("/dp/flows.0/Exp_output_0")[:, 0]
 
-    def __call__(self, hidden: Tensor, noise: Tensor) -> Tensor:
-        text = self._proj(self._convs(self._pre(hidden)))
+    def __call__(self, hidden: Tensor, noise: Tensor, voice: Tensor | None) -> Tensor:
+        text = self._pre(hidden)
+        if self._speaker and voice is not None:
+            text = text + self._speaker(voice)
+        text = self._proj(self._convs(text))
         for flow in self._flows:
             noise = flow(noise.flip(1), text)
         return ((noise.flip(1) - self._shift) * self._scale)[:, 0]

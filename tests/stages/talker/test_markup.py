@@ -98,9 +98,9 @@ def test_verbatim_keeps_everything():
 )
 def test_time_is_linear(unit):
     text = unit * (20_000 // len(unit))
-    began = time.perf_counter()
+    began = time.process_time()
     cleaned(text, "")
     cleaner = Cleaner("")
     for character in text:
         cleaner.feed(character)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 3

@@ -97,6 +97,6 @@ def test_what_is_written_out_knows_where_it_stood():
 def test_time_is_linear(unit):
     """Pieces have at most 180 code points; this is about the rules themselves."""
     text = unit * (4000 // len(unit))
-    began = time.perf_counter()
+    began = time.process_time()
     read(text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 3
