@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _FLOAT = 1
 _GRAPH = 7
 _CONVOLUTIONS = ("Conv", "ConvTranspose")
+_FOLDED = {"Mul": "scale", "Exp": "log_scale"}  # what such a node of `dp.flows.0` reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ def _read_node(
         convolutions[module] = dict(_ints(value) for field, value in fields if field == 5)
     elif strings[4] == "Gather" and module.endswith(("emb", "emb_g")):
         names[inputs[0]] = f"{module}.weight"
+    elif module == "dp.flows.0" and strings[4] in _FOLDED:
+        names |= dict.fromkeys(inputs, f"{module}.{_FOLDED[strings[4]]}")
 
 
 def _ints(attribute: memoryview) -> tuple[str, list[int]]:
