@@ -1,8 +1,8 @@
 """Scores packages that write numbers out as words, on the table that the tests use.
 
 Run it in an environment that has the packages (none of them is needed for serving):
-`python benchmarks/normalisers.py`. Prints, for each: the share of the table that it reads right, its
-time per case, and its time for one long number.
+`python benchmarks/normalisers.py`. Prints, for each: the share of the table that it reads right,
+its time per case, and its time for one long number.
 """
 
 from __future__ import annotations
@@ -137,9 +137,7 @@ def score(name, make, table, verbose):
     except Exception as error:  # noqa: BLE001 - whatever a package raises
         long_s = type(error).__name__
     share = sum(right.values()) / len(table)
-    print(
-        f"{name:24} {share:6.1%}  {each_ms:8.2f} ms  loads in {load_s:5.1f} s  4,000 digits {long_s}"
-    )
+    print(f"{name:24} {share:6.1%} {each_ms:7.2f} ms, load {load_s:.1f} s, 4,000 digits {long_s}")
     print("   ", ", ".join(f"{kind} {right[kind]}/{of[kind]}" for kind in of))
 
 

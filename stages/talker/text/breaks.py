@@ -68,7 +68,8 @@ _LATIN = {
 _CLOSING = r"""["'\u201d\u2019)\]}»*_]*"""
 _BREAK = re.compile(
     rf"""(?P<mark> [.!?…\u061f\u06d4\u0964]+ | [,;:\u060c\u061b]+ ) {_CLOSING} (?:\s+|\Z)
-      | (?P<wide> [\u3002\uff01\uff1f\uff0c\u3001\uff1b\uff1a]+ ) [\u201d\u2019\uff09\u300d\u300f]* \s*
+      | (?P<wide> [\u3002\uff01\uff1f\uff0c\u3001\uff1b\uff1a]+ )
+        [\u201d\u2019\uff09\u300d\u300f]* \s*
       | \s*\n\s*
       | \s* (?P<dash> —+ | (?<=\s)[-\u2013]+(?=\s) ) \s*""",
     re.VERBOSE,

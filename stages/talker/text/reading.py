@@ -52,14 +52,19 @@ class Reader:
         if not said.text:
             return []
         phrases = []
-        for sounds in sounds_of(said, self.phonemizer, words=words):
+        parts = sounds_of(said, self.phonemizer, words=words)
+        for sounds in parts:
             ids, places = ids_and_places(sounds.text, self.id_map)
             if ids:
-                phrases.append(_phrase(ids, places, sounds, said))
+                spoken = _words(places, sounds)
+                span = said.span(0, len(said.text))
+                if len(parts) > 1 and spoken:
+                    span = spoken[0].start, spoken[-1].end
+                phrases.append(Phrase(ids, *span, spoken))
         return phrases
 
 
-def _phrase(ids: list[int], places: list[int], sounds: Sounds, said: Traced) -> Phrase:
+def _words(places: list[int], sounds: Sounds) -> tuple[ReadWord, ...]:
     """Spoken words that stand for the same of the source ("three dollars") are one."""
     words: list[ReadWord] = []
     for word in sounds.words:
@@ -70,5 +75,4 @@ def _phrase(ids: list[int], places: list[int], sounds: Sounds, said: Traced) -> 
             words.append(ReadWord(start, end, before.first, last))
         else:
             words.append(ReadWord(word.start, word.end, first, last))
-    start, end = (words[0].start, words[-1].end) if words else said.span(0, len(said.text))
-    return Phrase(ids, start, end, tuple(words))
+    return tuple(words)

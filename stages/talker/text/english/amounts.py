@@ -46,8 +46,9 @@ _SIGN = "[$\u00a3\u20ac\u00a5\u20b9\u20a9\u20bd]"
 
 # What is written, the name of one, and the name of several where an "s" is not enough.
 _UNITS = {
-    "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "\u00b5m": "micrometer",
-    "nm": "nanometer", "mi": "mile", "ft": "foot/feet", "yd": "yard", "in": "inch/inches",
+    "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter",
+    "\u00b5m": "micrometer", "nm": "nanometer",
+    "mi": "mile", "ft": "foot/feet", "yd": "yard", "in": "inch/inches",
     "kg": "kilogram", "g": "gram", "mg": "milligram", "\u00b5g": "microgram",
     "lb": "pound", "lbs": "pound", "oz": "ounce", "l": "liter", "L": "liter", "ml": "milliliter",
     "mL": "milliliter", "cl": "centiliter", "gal": "gallon",
