@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from openapi.base import RequestModel, ResponseModel
 
@@ -23,6 +23,14 @@ CAPTIONS = (
 )
 
 
+def _as_name(speaker: object) -> object:
+    number = isinstance(speaker, int) and not isinstance(speaker, bool)
+    return str(speaker) if number else speaker
+
+
+SpeakerName = Annotated[str, BeforeValidator(_as_name, json_schema_input_type=str | int)]
+
+
 class SpokenStyle(RequestModel):
     """Base of what asks for speech. None: as the voice or the server has it."""
 
@@ -38,9 +46,18 @@ class SpokenStyle(RequestModel):
     sentence_silence: Annotated[
         Annotated[float, Field(ge=0.0, le=10.0)] | None, Field(description=SENTENCE_SILENCE)
     ] = None
-    speaker: Annotated[str | int | None, Field(description=SPEAKER)] = None
+    speaker: Annotated[SpeakerName | None, Field(description=SPEAKER)] = None
     clean: Annotated[bool | None, Field(description=CLEAN)] = None
     captions: Annotated[bool | None, Field(description=CAPTIONS)] = False
+
+
+class Unspoken(ResponseModel):
+    """Letters of a reply that its voice cannot speak: how many, where in the transcript the first
+    is, and of which scripts."""
+
+    letters: int
+    first: int
+    scripts: str
 
 
 class SpokenWord(ResponseModel):

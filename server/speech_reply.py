@@ -6,13 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pybase64 import b64encode
-from pydantic import TypeAdapter
 from starlette.responses import StreamingResponse
 
 from openapi.speech import SpeechDone, SpeechUsage
-from openapi.style import SpokenPiece
 from server.audio import pcm
-from server.captions import on_the_wire
+from server.captions import captions_json
 from server.coding import open_file
 from server.errors import RefusedError
 from server.live import HeldSend, LiveResponse, never
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 # A line of 32 KiB: some clients read lines into a buffer of 64. Whole samples, and no padding
 # within base64, at every cut.
 MAX_DELTA_BYTES = 24 * 1024
-PIECES = TypeAdapter(list[SpokenPiece])
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -111,7 +108,7 @@ async def speech_frames(
 
 
 def _captions_of(file: SpeechFile) -> bytes:
-    return b',"captions":' + PIECES.dump_json(on_the_wire(file.take_captions())) + b"}"
+    return b',"captions":' + captions_json(file.take_captions()) + b"}"
 
 
 def _cut(piece: bytes) -> Iterator[bytes]:

@@ -22,9 +22,15 @@ MAX_NAMED_SPEAKERS = 20
 
 
 def speech_options(
-    voice: Voice, style: SpokenStyle, settings: Settings, *, seed: int, speed: float = 1.0
+    voice: Voice,
+    style: SpokenStyle,
+    settings: Settings,
+    *,
+    seed: int,
+    speed: float = 1.0,
+    where: str = "",
 ) -> SpeechOptions:
-    """How the stages are to speak. Raises RefusedError naming `speaker`."""
+    """How the stages are to speak. Raises RefusedError naming `speaker`, after `where`."""
     return SpeechOptions(
         voice=voice.name,
         seed=seed,
@@ -33,7 +39,7 @@ def speech_options(
         noise_w=style.noise_w,
         length_scale=style.length_scale,
         sentence_silence_s=style.sentence_silence,
-        speaker=_speaker(voice, style.speaker),
+        speaker=_speaker(voice, style.speaker, f"{where}speaker"),
         clean=settings.clean if style.clean is None else style.clean,
         code_announcement=_announcement(voice, settings),
         captions=bool(style.captions),
@@ -61,21 +67,21 @@ def _announcement(voice: Voice, settings: Settings) -> str:
     return CODE_ANNOUNCEMENT if voice.language.lower().startswith("en") else ""
 
 
-def _speaker(voice: Voice, asked: str | int | None) -> int:
-    """The speaker's number. A number counts from 0, a name is one of the voice's."""
+def _speaker(voice: Voice, asked: str | None, param: str) -> int:
+    """The speaker's number. Names come before numbers, which count from 0."""
     if asked is None:
         return 0
-    if isinstance(asked, int) and 0 <= asked < max(1, len(voice.speakers)):
-        return asked
     if asked in voice.speakers:
-        return voice.speakers.index(str(asked))
+        return voice.speakers.index(asked)
+    if asked.isdecimal() and len(asked) < 6 and int(asked) < max(1, len(voice.speakers)):
+        return int(asked)
     if not voice.speakers:
-        message = f"Invalid 'speaker': voice '{voice.name}' has one speaker only."
+        message = f"Invalid '{param}': voice '{voice.name}' has one speaker only."
     else:
         named = ", ".join(f"'{name}'" for name in voice.speakers[:MAX_NAMED_SPEAKERS])
         more = ", ..." if len(voice.speakers) > MAX_NAMED_SPEAKERS else ""
         message = (
-            f"Invalid 'speaker': voice '{voice.name}' has {len(voice.speakers)} speakers: "
+            f"Invalid '{param}': voice '{voice.name}' has {len(voice.speakers)} speakers: "
             f"{named}{more}."
         )
-    raise RefusedError(Problem(message, "speaker", "speaker_not_found"))
+    raise RefusedError(Problem(message, param, "speaker_not_found"))

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import unicodedata
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from stages.talker.text.traced import Traced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # The first word of a letter's Unicode name is its script.
 _EVERYWHERE = frozenset(("LATIN", "GREEK", "MICRO", "OHM", "MODIFIER", "FEMININE", "MASCULINE"))
@@ -43,14 +47,31 @@ _SCRIPTS = {
 }
 
 
+def foreign_letters(text: str, language: str) -> Iterator[tuple[int, str]]:
+    """Where the letters are that a voice of `language` (a tag as "en-US") cannot speak, each with
+    the name of its script, as "Cyrillic"."""
+    if text.isascii():
+        return
+    primary = language.replace("_", "-").split("-")[0].lower()
+    for at, character in enumerate(text):
+        if script := _script(character, primary):
+            yield at, script
+
+
 def unspeakable(text: Traced, language: str) -> tuple[int, str] | None:
-    """Where in the source the first letter is that a voice of `language` (a tag as "en-US") cannot
-    speak, and the name of its script, as "Cyrillic"."""
-    primary = _primary(language)
-    for character, start in zip(text.text, text.starts, strict=True):
-        if not character.isascii() and (script := _script(character, primary)):
-            return start, script
+    """The first of them, with its place in the source."""
+    for at, script in foreign_letters(text.text, language):
+        return text.starts[at], script
     return None
+
+
+def without_unspeakable(text: Traced, language: str) -> Traced:
+    """`text` without them."""
+    parts, kept = [], 0
+    for at, _ in foreign_letters(text.text, language):
+        parts.append(text.cut(kept, at))
+        kept = at + 1
+    return Traced.joined([*parts, text.cut(kept)]) if parts else text
 
 
 @lru_cache(maxsize=4096)
@@ -62,20 +83,3 @@ def _script(character: str, language: str) -> str:
     script = unicodedata.name(same, "unknown").split()[0]
     known = script in _EVERYWHERE or language in _SCRIPTS.get(script, "").split()
     return "" if known else script if script == "CJK" else script.capitalize()
-
-
-def without_unspeakable(text: Traced, language: str) -> Traced:
-    """`text` without the letters that a voice of `language` cannot speak."""
-    if unspeakable(text, language) is None:
-        return text
-    primary = _primary(language)
-    kept = [k for k, character in enumerate(text.text) if not _script(character, primary)]
-    return Traced(
-        "".join(text.text[k] for k in kept),
-        tuple(text.starts[k] for k in kept),
-        tuple(text.ends[k] for k in kept),
-    )
-
-
-def _primary(language: str) -> str:
-    return language.replace("_", "-").split("-")[0].lower()
