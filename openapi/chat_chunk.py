@@ -10,15 +10,22 @@ from openapi.base import ResponseModel
 from openapi.chat_logprobs import ChoiceLogprobs
 from openapi.chat_response import FinishReason
 from openapi.chat_usage import ChatUsage
+from openapi.style import SpokenPiece, Unspoken
 
 
 class AudioDelta(ResponseModel):
-    """A piece of the spoken reply. Pieces of `data` can be joined in base64 as they are."""
+    """A piece of the spoken reply. Pieces of `data` can be joined in base64 as they are.
+
+    `captions`, where they are wanted: what is heard in the sound since the chunk before. `unspoken`
+    comes once, before the end, if the voice could not speak some of the transcript.
+    """
 
     id: str | None = None
     data: str | None = None
     transcript: str | None = None
     expires_at: int | None = None
+    captions: list[SpokenPiece] | None = None
+    unspoken: Unspoken | None = None
 
 
 class Delta(ResponseModel):

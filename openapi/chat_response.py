@@ -5,17 +5,24 @@ from typing import Any, Literal
 from openapi.base import ResponseModel
 from openapi.chat_logprobs import ChoiceLogprobs
 from openapi.chat_usage import ChatUsage
+from openapi.style import SpokenPiece, Unspoken
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
 
 
 class SpokenReply(ResponseModel):
-    """The reply as sound: `data` is base64 in the format that was asked for."""
+    """The reply as sound: `data` is base64 in the format that was asked for.
+
+    `captions` are there where they are wanted, `unspoken` where the voice could not speak some of
+    the transcript.
+    """
 
     id: str
     data: str
     expires_at: int
     transcript: str
+    captions: list[SpokenPiece] | None = None
+    unspoken: Unspoken | None = None
 
 
 class ReplyMessage(ResponseModel):

@@ -1,6 +1,6 @@
 """`POST /v1/audio/speech`: the request, and the events of `stream_format: "sse"`.
 
-`seed`, `language`, `noise_scale`, `noise_w` and `timeout_s` are fields of our own.
+`seed`, `language`, `timeout_s` and what `SpokenStyle` has are fields of our own.
 """
 
 from typing import Annotated, Literal
@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from openapi.base import RequestModel, ResponseModel, Seed
+from openapi.base import ResponseModel, Seed
+from openapi.style import SpokenPiece, SpokenStyle
 from openapi.voice import VoiceName
 
 EXAMPLE: JsonDict = {
@@ -29,7 +30,7 @@ INSTRUCTIONS = (
 SpeechFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 
-class SpeechRequest(RequestModel):
+class SpeechRequest(SpokenStyle):
     """What to speak, and how."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
@@ -45,8 +46,6 @@ class SpeechRequest(RequestModel):
     stream_format: Literal["sse", "audio"] | None = "audio"
     seed: Seed | None = None
     language: str | None = None
-    noise_scale: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
-    noise_w: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
     timeout_s: Annotated[float, Field(gt=0.0)] | None = None
 
 
@@ -59,10 +58,12 @@ class SpeechUsage(ResponseModel):
 
 
 class SpeechDelta(ResponseModel):
-    """A piece of the file, in base64; all pieces joined are the file."""
+    """A piece of the file, in base64; all pieces joined are the file. `captions`, where they are
+    wanted: what is heard in the sound that was made since the event before."""
 
     type: Literal["speech.audio.delta"]
     audio: str
+    captions: list[SpokenPiece] | None = None
 
 
 class SpeechDone(ResponseModel):

@@ -21,13 +21,18 @@ VoiceName = Annotated[str, BeforeValidator(_name_of, json_schema_input_type=str 
 
 
 class Voice(ResponseModel):
-    """One voice. `aliases` are other names under which it is accepted."""
+    """One voice. `aliases` are other names under which it is accepted; `speakers` are there where
+    it has several, and `license` where its model card names one."""
 
     id: str
     name: str
     object: Literal["audio.voice"]
     created_at: int
     language: str
+    quality: str | None
+    sample_rate: int | None
+    speakers: list[str]
+    license: str | None
     models: list[str]
     aliases: list[str]
 

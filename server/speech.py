@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from openapi.problems import Problem, too_long
 from server.encoders import FORMATS, FileFormat
 from server.errors import RefusedError
-from server.voices import NOTHING_TO_SPEAK, check_language
-from stages.pipelines.pipeline import SpeechOptions, speech_request
+from server.style import check_text, speech_options
+from server.voices import check_language
+from stages.pipelines.pipeline import speech_request
 
 if TYPE_CHECKING:
     from openapi.speech import SpeechRequest
@@ -34,6 +35,7 @@ class SpeechPlan:
     request: Request
     format: FileFormat
     deadline_s: float
+    captions: bool = False
 
 
 def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
@@ -43,17 +45,16 @@ def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
         raise RefusedError(_no_speech_model(body.model))
     voice = served.voices.resolve(body.voice, "voice")
     check_language(voice, body.language)
-    _check_input(body.input, _max_chars(body.model, served, service.settings), served)
-    options = SpeechOptions(
-        voice=voice.name,
-        seed=seed_of(body.seed),
-        speed=1.0 if body.speed is None else body.speed,
-        noise_scale=body.noise_scale,
-        noise_w=body.noise_w,
-    )
+    _check_length(body.input, _max_chars(body.model, served, service.settings))
+    speed = 1.0 if body.speed is None else body.speed
+    options = speech_options(voice, body, service.settings, seed=seed_of(body.seed), speed=speed)
+    check_text(body.input, voice, options, served.pipeline)
+    if body.captions and body.stream_format != "sse":
+        raise RefusedError(_no_captions())
     deadline_s = min(body.timeout_s or service.settings.deadline_s, service.settings.deadline_s)
     request = speech_request(body.input, options)
-    return SpeechPlan(served, request, FORMATS[body.response_format or "mp3"], deadline_s)
+    file_format = FORMATS[body.response_format or "mp3"]
+    return SpeechPlan(served, request, file_format, deadline_s, options.captions)
 
 
 def seed_of(asked: int | None) -> int:
@@ -67,11 +68,14 @@ def _max_chars(name: str, served: Served, settings: Settings) -> int:
     return limit if name == served.pipeline.model_id else min(limit, OPENAI_MAX_CHARS)
 
 
-def _check_input(text: str, max_chars: int, served: Served) -> None:
+def _check_length(text: str, max_chars: int) -> None:
     if len(text) > max_chars:
         raise RefusedError(too_long("input", max_chars, len(text)))
-    if not served.pipeline.speakable(text):
-        raise RefusedError(NOTHING_TO_SPEAK)
+
+
+def _no_captions() -> Problem:
+    message = "'captions' are events: they are only allowed with stream_format 'sse'."
+    return Problem(message, "captions", "invalid_value")
 
 
 def _no_speech_model(name: str) -> Problem:

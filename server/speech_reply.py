@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 
 from openapi.speech import SpeechDone, SpeechUsage
 from server.audio import pcm
+from server.captions import captions_json
 from server.coding import open_file
 from server.errors import RefusedError
 from server.live import HeldSend, LiveResponse, never
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from server.outputs import Outputs
     from server.settings import Settings
     from server.speech import SpeechPlan
+    from stages.messages import Caption
 
 # A line of 32 KiB: some clients read lines into a buffer of 64. Whole samples, and no padding
 # within base64, at every cut.
@@ -63,12 +65,19 @@ class SpeechFile:
         self._outputs = outputs
         self._file = file
         self.end = AudioEnd(0, 0)
+        self._captions: list[Caption] = []
+
+    def take_captions(self) -> list[Caption]:
+        """What is heard in the sound that was made since the last call."""
+        captions, self._captions = self._captions, []
+        return captions
 
     async def pieces(self) -> AsyncGenerator[bytes]:
         """None is empty. The head goes with the first samples, or alone where there are none."""
         unsent = self._file.head()
         async for data in self._outputs:
             if isinstance(data, AudioChunk):
+                self._captions += data.captions
                 unsent += await self._file.feed(pcm(data))
                 if unsent:
                     yield unsent
@@ -82,17 +91,24 @@ class SpeechFile:
             yield unsent
 
 
-async def speech_frames(file: SpeechFile, num_chars: int) -> AsyncGenerator[bytes]:
+async def speech_frames(
+    file: SpeechFile, num_chars: int, *, captions: bool = False
+) -> AsyncGenerator[bytes]:
     """The file as events, then what it counts as, then `[DONE]`."""
     async for piece in file.pieces():
         for part in _cut(piece):
-            yield event(b'{"type":"speech.audio.delta","audio":"' + b64encode(part) + b'"}')
+            tail = _captions_of(file) if captions else b"}"
+            yield event(b'{"type":"speech.audio.delta","audio":"' + b64encode(part) + b'"' + tail)
     tokens = file.end.audio_tokens
     usage = SpeechUsage(
         input_tokens=num_chars, output_tokens=tokens, total_tokens=num_chars + tokens
     )
     yield event(SpeechDone(type="speech.audio.done", usage=usage).wire())
     yield DONE
+
+
+def _captions_of(file: SpeechFile) -> bytes:
+    return b',"captions":' + captions_json(file.take_captions()) + b"}"
 
 
 def _cut(piece: bytes) -> Iterator[bytes]:
@@ -113,5 +129,5 @@ async def _send_events(
     plan: SpeechPlan, num_chars: int, ping_s: float, outputs: Outputs, scope: Scope, send: HeldSend
 ) -> None:
     async with open_file(plan.format) as file:
-        frames = speech_frames(SpeechFile(outputs, file), num_chars)
+        frames = speech_frames(SpeechFile(outputs, file), num_chars, captions=plan.captions)
         await send_events(frames, scope, send, ping_s)

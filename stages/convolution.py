@@ -32,6 +32,10 @@ class Parameters:
         """The parameter `name`; KeyError if the voice has none."""
         return torch.tensor(self.onnx.tensors[name], device=self.device, dtype=self.dtype)
 
+    def optional(self, name: str) -> Tensor | None:
+        """The parameter `name`, or None if the voice has none."""
+        return self.tensor(name) if name in self.onnx.tensors else None
+
     def has(self, module: str) -> bool:
         """Whether the voice has this convolution."""
         return module in self.onnx.convolutions
@@ -46,6 +50,10 @@ class Parameters:
     def conv(self, module: str) -> Conv:
         """The convolution of this name, its dilation from the file."""
         return Conv(self, module)
+
+    def optional_conv(self, module: str) -> Conv | None:
+        """The convolution of this name, or None if the voice has none."""
+        return Conv(self, module) if self.has(module) else None
 
     def up(self, module: str) -> Up:
         """The transposed convolution of this name, its stride and padding from the file."""

@@ -62,21 +62,42 @@ class ThinkerParams:
 
 
 @dataclass(frozen=True, slots=True)
+class VoiceFile:
+    """A voice's file as it was when it was found: changed, it is another voice."""
+
+    path: str
+    changed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class TalkerParams:
-    """How to speak. `speed` divides durations; a scale of None is the voice's own."""
+    """How to speak. `speed` divides durations; a scale of None is the voice's own.
+
+    `file` is the voice's; None where the stage was started with it. `clean` takes markup out, and
+    says `code_announcement` for each block of code. `captions` marks what each sound stands for.
+    """
 
     voice: str
     seed: int
     speed: float = 1.0
     noise_scale: float | None = None
     noise_w: float | None = None
+    length_scale: float | None = None
+    sentence_silence_s: float | None = None
+    speaker: int = 0
+    clean: bool = True
+    code_announcement: str = ""
+    captions: bool = False
+    file: VoiceFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Code2WavParams:
-    """Whose decoder turns the latents into sound."""
+    """Whose decoder turns the latents into sound; see `TalkerParams`."""
 
     voice: str
+    speaker: int = 0
+    file: VoiceFile | None = None
 
 
 StageParams = ThinkerParams | TalkerParams | Code2WavParams
@@ -113,25 +134,50 @@ class TextChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Code points `start` to `end` of the text are heard from `begin` to `stop`: frames of a piece,
+    or samples of the whole sound."""
+
+    start: int
+    end: int
+    begin: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What a piece stands for, and its words; each in the order in which they are heard."""
+
+    piece: Mark
+    words: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LatentChunk:
     """Frames of one spoken piece, in order: `frames` is a float tensor [frames, channels].
 
     `first` and `last` mark the ends of the piece; what lies beyond them is silence to the decoder.
-    `pause_s` of silence follows the last chunk of a piece.
+    `pause_s` of silence follows the last chunk of a piece. The first may have a caption, in frames.
     """
 
     frames: Any
     first: bool
     last: bool
     pause_s: float = 0.0
+    caption: Caption | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AudioChunk:
-    """`samples` is int16 [n], mono, at `rate_hz`."""
+    """`samples` is int16 [n], mono, at `rate_hz`.
+
+    `captions` are those of the pieces that are heard in it, in samples of the whole sound, each
+    with the words that begin in it.
+    """
 
     samples: np.ndarray[Any, np.dtype[np.int16]]
     rate_hz: int
+    captions: tuple[Caption, ...] = ()
 
 
 Chunk = TextChunk | LatentChunk | AudioChunk

@@ -43,9 +43,10 @@ class Chunks:
         """A chunk about the spoken reply."""
         return self.delta(Delta(audio=delta), scores=scores)
 
-    def sound(self, samples: bytes) -> bytes:
-        """A chunk of samples."""
-        return self._frame(b'{"audio":{"data":"' + b64encode(samples) + b'"}}')
+    def sound(self, samples: bytes, captions: bytes = b"") -> bytes:
+        """A chunk of samples, with captions that are JSON already."""
+        said = b',"captions":' + captions if captions else b""
+        return self._frame(b'{"audio":{"data":"' + b64encode(samples) + b'"' + said + b"}}")
 
     def _frame(
         self, delta: bytes, finish_reason: bytes = b"null", logprobs: bytes = b"null"

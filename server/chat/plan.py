@@ -15,6 +15,7 @@ from openapi.problems import missing
 from server.chat.refusals import check_options, check_reply_audio, turns_of
 from server.errors import RefusedError
 from server.speech import seed_of
+from server.style import speech_options
 from server.writers import (
     DEFAULT_TEMPERATURE,
     bias_of,
@@ -26,18 +27,20 @@ from server.writers import (
     writer_of,
 )
 from stages.messages import Request, Sampling, ThinkerParams
-from stages.pipelines.pipeline import SpeechOptions, chat_request
+from stages.pipelines.pipeline import chat_request
 
 if TYPE_CHECKING:
     from openapi.chat_request import ChatRequest
     from server.kept import Kept
     from server.service import Served, Service
-    from stages.pipelines.pipeline import ChatPrompts
+    from server.settings import Settings
+    from stages.pipelines.pipeline import ChatPrompts, SpeechOptions, Voice
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPlan:
-    """Requests that nothing is wrong with, one for each choice. `audio_format` None: text only."""
+    """Requests that nothing is wrong with, one for each choice. `audio_format` None: text only,
+    else `language` is the voice's, and `captions` are wanted or not."""
 
     served: Served
     requests: tuple[Request, ...]
@@ -45,6 +48,8 @@ class ChatPlan:
     stream: bool
     include_usage: bool
     deadline_s: float
+    language: str = ""
+    captions: bool = False
 
 
 async def plan_chat(service: Service, body: ChatRequest, transcripts: Kept[str]) -> ChatPlan:
@@ -55,7 +60,7 @@ async def plan_chat(service: Service, body: ChatRequest, transcripts: Kept[str])
     num_choices = body.n or 1
     check_places(num_choices, "n", settings)
     seed = seed_of(body.seed)
-    speech = _speech(body, served, seed)
+    voice, speech = _speech(body, served, seed, settings)
     turns = turns_of(body.messages, transcripts)
     prompt = await anyio.to_thread.run_sync(prompts.tokenize, turns)
     asked = body.max_completion_tokens or body.max_tokens
@@ -74,6 +79,8 @@ async def plan_chat(service: Service, body: ChatRequest, transcripts: Kept[str])
         bool(body.stream),
         body.wants_usage,
         min(body.timeout_s or settings.deadline_s, settings.deadline_s),
+        voice.language if voice is not None else "",
+        speech is not None and speech.captions,
     )
 
 
@@ -85,13 +92,16 @@ def _choice(thinker: ThinkerParams, speech: SpeechOptions | None, index: int) ->
     return chat_request(replace(thinker, sampling=sampling), speech)
 
 
-def _speech(body: ChatRequest, served: Served, seed: int) -> SpeechOptions | None:
+def _speech(
+    body: ChatRequest, served: Served, seed: int, settings: Settings
+) -> tuple[Voice, SpeechOptions] | tuple[None, None]:
     if not body.wants_audio:
-        return None
+        return None, None
     if body.audio is None:
         raise RefusedError(missing("audio"))
     check_reply_audio(body.audio, served, stream=bool(body.stream))
-    return SpeechOptions(served.voices.resolve(body.audio.voice, "audio.voice").name, seed)
+    voice = served.voices.resolve(body.audio.voice, "audio.voice")
+    return voice, speech_options(voice, body.audio, settings, seed=seed, where="audio.")
 
 
 def _sampling(body: ChatRequest, seed: int, prompts: ChatPrompts) -> Sampling:

@@ -58,7 +58,7 @@ def _keep(transcripts: Kept[str], names: ReplyNames, index: int, text: str) -> N
 async def _send_whole(
     plan: ChatPlan, names: ReplyNames, keep: Keep, outputs: Outputs, scope: Scope, send: HeldSend
 ) -> None:
-    completion = await whole_reply(outputs, names, plan.audio_format, keep)
+    completion = await whole_reply(outputs, names, plan, keep)
     response = Response(completion.wire(), media_type="application/json")
     await response(scope, never, send)
 
@@ -82,7 +82,14 @@ def _script(plan: ChatPlan, names: ReplyNames, keep: Keep, index: int) -> Script
     chunks = Chunks(names, index, include_usage=plan.include_usage)
     if plan.audio_format is None:
         return TextScript(chunks)
-    return AudioScript(chunks, names.audio_ids[index], names.expires_at, partial(keep, index))
+    return AudioScript(
+        chunks,
+        names.audio_ids[index],
+        names.expires_at,
+        partial(keep, index),
+        plan.language,
+        captions=plan.captions,
+    )
 
 
 def _usage_frame(names: ReplyNames, tally: Tally) -> bytes:

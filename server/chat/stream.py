@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from openapi.chat_chunk import AudioDelta, Delta
 from server.audio import pcm
+from server.captions import captions_json
+from server.unspoken import UnspokenLetters
 from stages.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from server.chat.chunks import Chunks
-    from stages.messages import TokenScore
+    from stages.messages import Caption, TokenScore
 
 # Three bytes are four characters of base64, two bytes a sample: pieces of six need no padding, so
 # that a client may join their base64 as it is.
@@ -47,12 +49,23 @@ class AudioScript:
     """A spoken reply: transcript and samples, in the order in which they come.
 
     `keep` gets the whole transcript, before the client is told until when it may refer to it.
+    `language` is the voice's; what it cannot speak is reported at the end.
     """
 
     def __init__(
-        self, chunks: Chunks, audio_id: str, expires_at: int, keep: Callable[[str], None]
+        self,
+        chunks: Chunks,
+        audio_id: str,
+        expires_at: int,
+        keep: Callable[[str], None],
+        language: str,
+        *,
+        captions: bool,
     ) -> None:
         self._chunks = chunks
+        self._unspoken = UnspokenLetters(language)
+        self._wants_captions = captions
+        self._captions: list[Caption] = []
         self._audio_id = audio_id
         self._expires_at = expires_at
         self._keep = keep
@@ -68,8 +81,10 @@ class AudioScript:
         """Transcript at once; samples in pieces that can be joined in base64."""
         if isinstance(data, TextChunk) and (data.text or data.scores):
             self._transcribed.append(data.text)
+            self._unspoken.note(data.text)
             yield self._transcript(data.text, data.scores)
         elif isinstance(data, AudioChunk):
+            self._captions += data.captions
             sound = self._unsent + pcm(data)
             cut = len(sound) - len(sound) % JOINABLE_BYTES
             self._unsent = sound[cut:]
@@ -80,6 +95,8 @@ class AudioScript:
         yield from self._sound(self._unsent)
         if not self._named:
             yield self._transcript("")
+        if (unspoken := self._unspoken.report) is not None:
+            yield self._chunks.audio(AudioDelta(unspoken=unspoken))
         self._keep("".join(self._transcribed))
         yield self._chunks.audio(AudioDelta(expires_at=self._expires_at))
         yield self._chunks.delta(Delta(), finish_reason)
@@ -94,4 +111,10 @@ class AudioScript:
         if samples:
             if not self._named:
                 yield self._transcript("")
-            yield self._chunks.sound(samples)
+            yield self._chunks.sound(samples, self._heard())
+
+    def _heard(self) -> bytes:
+        if not self._wants_captions:
+            return b""
+        captions, self._captions = self._captions, []
+        return captions_json(captions)

@@ -10,10 +10,12 @@ from pybase64 import b64encode
 
 from openapi.chat_response import ChatCompletion, Choice, ReplyMessage, SpokenReply
 from server.audio import pcm
+from server.captions import whole_captions
 from server.chat.logprobs import logprobs_of
 from server.chat.reply import FINGERPRINT
 from server.encoders import whole_file
 from server.tally import Tally
+from server.unspoken import UnspokenLetters
 from stages.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
 
     from openapi.chat_logprobs import ChoiceLogprobs
     from openapi.chat_response import FinishReason
+    from server.chat.plan import ChatPlan
     from server.chat.reply import ReplyNames
     from server.outputs import Outputs
-    from stages.messages import TokenScore
+    from stages.messages import Caption, TokenScore
 
 
 @dataclass(slots=True)
@@ -33,6 +36,7 @@ class _Gathered:
     text: list[str] = field(default_factory=list)
     scores: list[TokenScore] = field(default_factory=list)
     sound: bytearray = field(default_factory=bytearray)
+    captions: list[Caption] = field(default_factory=list)
 
     def take(self, data: Any) -> None:
         if isinstance(data, TextChunk):
@@ -40,10 +44,11 @@ class _Gathered:
             self.scores += data.scores
         elif isinstance(data, AudioChunk):
             self.sound += pcm(data)
+            self.captions += data.captions
 
 
 async def whole_reply(
-    outputs: Outputs, names: ReplyNames, audio_format: str | None, keep: Callable[[int, str], None]
+    outputs: Outputs, names: ReplyNames, plan: ChatPlan, keep: Callable[[int, str], None]
 ) -> ChatCompletion:
     """Collect all outputs. Raises the request's error. `keep` gets the transcript of each choice
     that is spoken."""
@@ -55,12 +60,12 @@ async def whole_reply(
     choices = []
     for index, one in enumerate(gathered):
         text = "".join(one.text)
-        if audio_format is None:
+        if plan.audio_format is None:
             message = _written(text)
         else:
             keep(index, text)
-            file = await anyio.to_thread.run_sync(whole_file, bytes(one.sound), audio_format)
-            message = _spoken(text, file, names, index)
+            file = await anyio.to_thread.run_sync(whole_file, bytes(one.sound), plan.audio_format)
+            message = _spoken(_reply(text, file, names, index, one, plan))
         logprobs = logprobs_of(one.scores) if one.scores else None
         choices.append(_choice(index, message, tally.finish_reason(index), logprobs))
     return _completion(choices, tally, names)
@@ -70,13 +75,25 @@ def _written(text: str) -> ReplyMessage:
     return ReplyMessage(role="assistant", content=text, refusal=None, annotations=[])
 
 
-def _spoken(transcript: str, file: bytes, names: ReplyNames, index: int) -> ReplyMessage:
+def _reply(
+    transcript: str, file: bytes, names: ReplyNames, index: int, one: _Gathered, plan: ChatPlan
+) -> SpokenReply:
+    unspoken = UnspokenLetters(plan.language)
+    unspoken.note(transcript)
     audio = SpokenReply(
         id=names.audio_ids[index],
         data=b64encode(file).decode(),
         expires_at=names.expires_at,
         transcript=transcript,
     )
+    if plan.captions:
+        audio = audio.model_copy(update={"captions": whole_captions(one.captions)})
+    if unspoken.report is not None:
+        audio = audio.model_copy(update={"unspoken": unspoken.report})
+    return audio
+
+
+def _spoken(audio: SpokenReply) -> ReplyMessage:
     return ReplyMessage(role="assistant", content=None, refusal=None, audio=audio, annotations=[])
 
 

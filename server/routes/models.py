@@ -39,12 +39,22 @@ def model_routes(service: Service) -> APIRouter:
     @router.get("/v1/audio/voices", response_model=VoiceList | list[str])
     async def list_voices(legacy: str = "") -> Response:
         """Every voice. `legacy=true`: their names only, as some clients want them."""
-        voices = voices_of_all(service)
         if legacy.lower() in ("1", "true"):
-            return JSONResponse([voice.name for voice in voices])
-        return wire_response(VoiceList(object="list", voices=voices, data=voices))
+            return JSONResponse([voice.name for voice in voices_of_all(service)])
+        return wire_response(_voice_list(service))
+
+    @router.post("/v1/audio/voices/reload", response_model=VoiceList)
+    async def reload_voices() -> Response:
+        """Look again which voices there are in the voices folder. Requests that run go on."""
+        await service.reload_voices()
+        return wire_response(_voice_list(service))
 
     return router
+
+
+def _voice_list(service: Service) -> VoiceList:
+    voices = voices_of_all(service)
+    return VoiceList(object="list", voices=voices, data=voices)
 
 
 def voices_of_all(service: Service) -> list[Voice]:
@@ -65,6 +75,10 @@ def _voice(voice: PipelineVoice, served: Served, models: list[str], created: int
         object="audio.voice",
         created_at=created,
         language=voice.language,
+        quality=voice.quality or None,
+        sample_rate=voice.rate_hz or None,
+        speakers=list(voice.speakers),
+        license=voice.licence or None,
         models=models,
         aliases=list(served.voices.aliases(voice.name)),
     )

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Code2WavConfig:
-    """`voices` are `.onnx` files by name. `device`: cpu, cuda:N or auto. `dtype`: float32, bfloat16
-    (close, not equal) or auto, which is float32."""
+    """`voices` are the `.onnx` files, by name, that are loaded at the start; others are when they
+    are first spoken, and at most `max_loaded_voices` stay. `device`: cpu, cuda:N or auto. `dtype`:
+    float32, bfloat16 (close, not equal) or auto, which is float32."""
 
     voices: Mapping[str, Path] = field(default_factory=bundled_voices)
     device: str = "auto"
     dtype: str = "auto"
+    max_loaded_voices: int = 8

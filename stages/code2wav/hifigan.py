@@ -71,6 +71,8 @@ class HifiGan:
         self._device, self._dtype = parameters.device, parameters.dtype
         self.hop = parameters.onnx.hop
         self._pre = parameters.conv("dec.conv_pre")
+        self._speakers = parameters.optional("emb_g.weight")
+        self._speaker = parameters.optional_conv("dec.cond")
         self._post = parameters.conv("dec.conv_post")
         num_stages = parameters.count("dec.ups.{}")
         num_blocks = 1 + max(
@@ -101,7 +103,9 @@ class HifiGan:
         return self._pre.in_channels
 
     @torch.inference_mode()
-    def decode(self, frames: Tensor, begin: int, end: int, size: int | None = None) -> Tensor:
+    def decode(
+        self, frames: Tensor, begin: int, end: int, size: int | None = None, speaker: int = 0
+    ) -> Tensor:
         """Float32 samples [(end - begin) * hop], on the CPU, of these of `frames` [n, channels].
 
         The signal is taken to end with `frames`, so all within `reach` of it have to be there.
@@ -109,6 +113,8 @@ class HifiGan:
         """
         window = self._window(frames, begin, begin + (size or end - begin))
         window.rows = self._pre(window.rows)
+        if self._speaker is not None and self._speakers is not None:
+            window.rows = window.rows + self._speaker(self._speakers[speaker : speaker + 1])
         for stage, reach in zip(self._stages, self._reaches, strict=False):
             window.trim(reach)
             stage(window)

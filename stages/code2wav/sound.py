@@ -15,9 +15,11 @@ import numpy as np
 import soxr
 import torch
 
+from stages.code2wav.captions import CaptionTrack
+
 if TYPE_CHECKING:
     from stages.code2wav.hifigan import HifiGan
-    from stages.messages import LatentChunk
+    from stages.messages import Caption, LatentChunk, VoiceFile
 
     Pcm = np.ndarray[Any, np.dtype[np.int16]]
     Samples = np.ndarray[Any, np.dtype[np.float32]]
@@ -62,8 +64,12 @@ class Sound:
     """The state of one request."""
 
     decoder: Decoder
+    file: VoiceFile
+    speaker: int = 0
     ended: bool = False
     num_samples: int = 0
+    _num_coming: int = 0  # samples of all pieces so far and the pauses after them, as decoded
+    _captions: CaptionTrack = field(init=False)
     _pieces: deque[_Piece] = field(default_factory=deque)
     _num_chunks: int = 0
     _resampler: soxr.ResampleStream = field(init=False)
@@ -71,6 +77,7 @@ class Sound:
     def __post_init__(self) -> None:
         rates = (self.decoder.rate_hz, OUTPUT_HZ)
         self._resampler = soxr.ResampleStream(*rates, 1, dtype="float32", quality="HQ")
+        self._captions = CaptionTrack(OUTPUT_HZ / self.decoder.rate_hz)
 
     @property
     def has_work(self) -> bool:
@@ -97,6 +104,10 @@ class Sound:
 
     def feed(self, chunk: LatentChunk) -> None:
         """Take the next frames of the piece, or the first of another."""
+        hop = self.decoder.model.hop
+        if chunk.caption is not None:
+            self._captions.add(chunk.caption, self._num_coming, hop)
+        self._num_coming += len(chunk.frames) * hop + self._pause_samples(chunk.pause_s)
         if chunk.first:
             self._pieces.append(_Piece(chunk.frames))
         else:
@@ -109,26 +120,29 @@ class Sound:
         """No more frames come."""
         self.ended = True
 
-    def next_samples(self) -> Pcm:
-        """Decode one chunk, if there is one, to int16 [n] at `OUTPUT_HZ`; the resampler's tail with
-        the last. Empty where the resampler keeps all of it."""
+    def next_samples(self) -> tuple[Pcm, tuple[Caption, ...]]:
+        """Decode one chunk, if there is one, to int16 [n] at `OUTPUT_HZ`, and what is heard in it;
+        the resampler's tail with the last. Empty where the resampler keeps all of it."""
         decoded = self._decode(self._pieces[0]) if self.has_work else np.zeros(0, np.float32)
         samples = self._resampler.resample_chunk(decoded, last=self.drained)
         self.num_samples += len(samples)
         pcm: Pcm = np.rint(np.clip(samples * 32767, -32768, 32767)).astype(np.int16)
-        return pcm
+        return pcm, self._captions.until(self.num_samples) if len(pcm) else ()
+
+    def _pause_samples(self, pause_s: float) -> int:
+        return round(pause_s * self.decoder.rate_hz)
 
     def _decode(self, piece: _Piece) -> Samples:
         """The next chunk of a piece, with the silence after it where it is the last."""
         model, num_frames = self.decoder.model, self._num_decodable
         begin, end = piece.left, piece.left + num_frames
         size = next(size for size in SIZES if size >= num_frames)
-        samples: Samples = model.decode(piece.frames, begin, end, size).numpy()
+        samples: Samples = model.decode(piece.frames, begin, end, size, self.speaker).numpy()
         self._num_chunks += 1
         piece.left = min(end, model.reach)
         piece.frames = piece.frames[end - piece.left :]
         if piece.complete and len(piece.frames) == piece.left:
             self._pieces.popleft()
-            silence = np.zeros(round(piece.pause_s * self.decoder.rate_hz), np.float32)
+            silence = np.zeros(self._pause_samples(piece.pause_s), np.float32)
             return np.concatenate([samples, silence])
         return samples

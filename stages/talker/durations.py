@@ -64,24 +64,38 @@ class _SplineCoupling:
 
 
 class DurationPredictor:
-    """Hidden states [phonemes, channels] and noise [phonemes, 2] to log durations [phonemes]."""
+    """Hidden states [phonemes, channels] and noise [phonemes, 2] to log durations [phonemes], for
+    one of several speakers by its embedding [1, channels]."""
 
     def __init__(self, parameters: Parameters) -> None:
         self._pre = parameters.conv("dp.pre")
+        self._speaker = parameters.optional_conv("dp.cond")
         self._convs = _Convolutions(parameters, "dp.convs")
         self._proj = parameters.conv("dp.proj")
         # Odd flows are couplings, even ones swap the channels; VITS leaves out number 1 in this
-        # direction, and the exporter folded the exponential of number 0.
+        # direction.
         numbers = [n for n in range(64) if parameters.has(f"dp.flows.{n}.pre")]
         self._flows = [_SplineCoupling(parameters, f"dp.flows.{n}") for n in reversed(numbers)]
         self._shift = parameters.tensor("dp.flows.0.m")[:, 0]
-        self._scale = parameters.tensor("/dp/flows.0/Exp_output_0")[:, 0]
+        self._scale = _scale(parameters)[:, 0]
 
-    def __call__(self, hidden: Tensor, noise: Tensor) -> Tensor:
-        text = self._proj(self._convs(self._pre(hidden)))
+    def __call__(self, hidden: Tensor, noise: Tensor, voice: Tensor | None) -> Tensor:
+        text = self._pre(hidden)
+        if self._speaker and voice is not None:
+            text = text + self._speaker(voice)
+        text = self._proj(self._convs(text))
         for flow in self._flows:
             noise = flow(noise.flip(1), text)
         return ((noise.flip(1) - self._shift) * self._scale)[:, 0]
+
+
+def _scale(parameters: Parameters) -> Tensor:
+    """exp(-logs) of the first flow, of which exporters fold all, the sign only, or nothing."""
+    if (scale := parameters.optional("dp.flows.0.scale")) is not None:
+        return scale
+    if (log_scale := parameters.optional("dp.flows.0.log_scale")) is not None:
+        return log_scale.exp()
+    return torch.exp(-parameters.tensor("dp.flows.0.logs"))
 
 
 def _knots(sizes: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ node that uses them has its module's path as its name, so they are named after t
 from __future__ import annotations
 
 import math
+import mmap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FLOAT = 1
+_GRAPH = 7
 _CONVOLUTIONS = ("Conv", "ConvTranspose")
+_FOLDED = {"Mul": "scale", "Exp": "log_scale"}  # what such a node of `dp.flows.0` reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,9 @@ def read_onnx(path: Path) -> OnnxWeights:
     """All float32 initialisers of the graph, as views of the file's bytes."""
     weights = OnnxWeights({}, {})
     names: dict[str, str] = {}
-    graph = next(value for field, value in _fields(memoryview(path.read_bytes())) if field == 7)
+    graph = next(
+        value for field, value in _fields(memoryview(path.read_bytes())) if field == _GRAPH
+    )
     for field, value in _fields(graph):
         if field == 1:
             _read_node(value, names, weights.convolutions)
@@ -50,6 +55,25 @@ def read_onnx(path: Path) -> OnnxWeights:
     for anonymous in names.keys() & weights.tensors.keys():
         weights.tensors[names[anonymous]] = weights.tensors.pop(anonymous)
     return weights
+
+
+def check_onnx(path: Path) -> None:
+    """Raise ValueError unless the file looks whole: it has a graph and ends where its last field
+    does. Reads a few bytes only."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            at, fields = 0, set()
+            while at < len(data):
+                key, at = _varint(data, at)
+                if key & 7 not in (0, 2):
+                    raise ValueError
+                size, at = _varint(data, at)
+                at += size if key & 7 == 2 else 0
+                fields.add(key >> 3)
+    except (ValueError, IndexError):
+        raise ValueError(f"{path.name} is no whole ONNX file") from None
+    if at != path.stat().st_size or _GRAPH not in fields:
+        raise ValueError(f"{path.name} is no whole ONNX file")
 
 
 def _read_node(
@@ -62,8 +86,10 @@ def _read_node(
     if strings[4] in _CONVOLUTIONS:
         names |= zip(inputs[1:], (f"{module}.weight", f"{module}.bias"), strict=False)
         convolutions[module] = dict(_ints(value) for field, value in fields if field == 5)
-    elif strings[4] == "Gather" and module.endswith("emb"):
+    elif strings[4] == "Gather" and module.endswith(("emb", "emb_g")):
         names[inputs[0]] = f"{module}.weight"
+    elif module == "dp.flows.0" and strings[4] in _FOLDED:
+        names |= dict.fromkeys(inputs, f"{module}.{_FOLDED[strings[4]]}")
 
 
 def _ints(attribute: memoryview) -> tuple[str, list[int]]:
@@ -116,7 +142,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
         at += size
 
 
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
+def _varint(message: memoryview | mmap.mmap, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = message[at]

@@ -10,15 +10,15 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stages.messages import LatentChunk
-from stages.talker.text.phoneme_ids import phoneme_ids
-from stages.talker.text.phonemizer import Phonemizer, phonemes
-from stages.talker.text.splitter import Piece, Splitter
+from stages.messages import Caption, LatentChunk, Mark
+from stages.talker.text.markup import Cleaner, Verbatim
+from stages.talker.text.splitter import SENTENCE_PAUSE_S, Piece, Splitter
 from stages.talker.vits import Latents, Scales, Vits, phrase_noise
 
 if TYPE_CHECKING:
-    from stages.messages import TalkerParams
-    from stages.talker.voice import VoiceFile
+    from stages.messages import TalkerParams, VoiceFile
+    from stages.talker.text.reading import Phrase, Reader
+    from stages.talker.voice import PiperVoice
 
 # Of a request's first slices; the last is for all that follow. A decoder with 11 frames of context
 # makes a first chunk of 16 from the first.
@@ -30,55 +30,55 @@ MAX_WAITING_PIECES = 3
 class Speaker:
     """A voice that is ready to speak."""
 
-    voice: VoiceFile
+    voice: PiperVoice
     model: Vits
-    phonemizer: Phonemizer
+    reader: Reader
     frame_s: float
 
     def scales(self, params: TalkerParams) -> Scales:
         """The request's scales where it has its own, else the voice's."""
         voice = self.voice
-        noise = voice.noise_scale if params.noise_scale is None else params.noise_scale
-        noise_w = voice.noise_w if params.noise_w is None else params.noise_w
-        return Scales(noise, voice.length_scale, noise_w, params.speed)
-
-    def ids(self, text: str) -> list[list[int]]:
-        """Phoneme ids of a piece: of all of it, or of its parts where it takes long to say."""
-        sounds = phonemes(text, self.phonemizer)
-        return [ids for part in sounds if (ids := phoneme_ids(part, self.voice.id_map))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Phrase:
-    """What is encoded at once: a piece, or a part of one."""
-
-    ids: list[int]
-    pause_s: float
+        return Scales(
+            voice.noise_scale if params.noise_scale is None else params.noise_scale,
+            voice.length_scale if params.length_scale is None else params.length_scale,
+            voice.noise_w if params.noise_w is None else params.noise_w,
+            params.speed,
+        )
 
 
 @dataclass(slots=True)
 class _Spoken:
-    """The phrase whose frames are being handed on: those before `begin` are."""
+    """A phrase whose frames from `begin` on are to be made, and the pause after it."""
 
     latents: Latents
     pause_s: float
+    caption: Caption | None
     begin: int = 0
 
 
 @dataclass(slots=True)
 class Speech:
-    """The state of one request."""
+    """The state of one request. `end` after the last `feed`."""
 
     speaker: Speaker
+    file: VoiceFile
     params: TalkerParams
     ended: bool = False
     num_frames: int = 0
-    _splitter: Splitter = field(default_factory=Splitter)
+    _splitter: Splitter = field(init=False)
     _waiting: deque[Piece] = field(default_factory=deque)
-    _phrases: deque[_Phrase] = field(default_factory=deque)
+    _phrases: deque[tuple[Phrase, float]] = field(default_factory=deque)
     _num_phrases: int = 0
     _num_slices: int = 0
     _spoken: _Spoken | None = None
+
+    def __post_init__(self) -> None:
+        params = self.params
+        pause_s = params.sentence_silence_s
+        self._splitter = Splitter(
+            Cleaner(params.code_announcement) if params.clean else Verbatim(),
+            SENTENCE_PAUSE_S if pause_s is None else pause_s,
+        )
 
     @property
     def has_work(self) -> bool:
@@ -106,23 +106,26 @@ class Speech:
         """
         while self._spoken is None:
             if self._phrases:
-                self._spoken = self._encode(self._phrases.popleft())
+                self._spoken = self._encode(*self._phrases.popleft())
             elif self._waiting:
                 self._phrases += self._read(self._waiting.popleft())
             else:
                 return None
         return self._slice(self._spoken)
 
-    def _read(self, piece: Piece) -> list[_Phrase]:
-        parts = self.speaker.ids(piece.text)
-        pauses_s = [0.0] * (len(parts) - 1) + [piece.pause_s]
-        return list(map(_Phrase, parts, pauses_s))
+    def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
+        """The phrases of a piece and the pause after each."""
+        phrases = self.speaker.reader.read(piece.said, words=self.params.captions)
+        pauses_s = [0.0] * (len(phrases) - 1) + [piece.pause_s]
+        return list(zip(phrases, pauses_s, strict=False))
 
-    def _encode(self, phrase: _Phrase) -> _Spoken:
+    def _encode(self, phrase: Phrase, pause_s: float) -> _Spoken:
         number, self._num_phrases = self._num_phrases, self._num_phrases + 1
         noise = phrase_noise(self.params.seed, number)
         scales = self.speaker.scales(self.params)
-        return _Spoken(self.speaker.model.encode(phrase.ids, scales, noise), phrase.pause_s)
+        latents = self.speaker.model.encode(phrase.ids, scales, noise, self.params.speaker)
+        caption = _caption(phrase, latents) if self.params.captions else None
+        return _Spoken(latents, pause_s, caption)
 
     def _slice(self, spoken: _Spoken) -> LatentChunk:
         size = SLICE_FRAMES[min(self._num_slices, len(SLICE_FRAMES) - 1)]
@@ -134,4 +137,14 @@ class Speech:
         self.num_frames += end - begin
         if last:
             self._spoken = None
-        return LatentChunk(frames, begin == 0, last, spoken.pause_s if last else 0.0)
+        pause_s = spoken.pause_s if last else 0.0
+        return LatentChunk(
+            frames, begin == 0, last, pause_s, spoken.caption if begin == 0 else None
+        )
+
+
+def _caption(phrase: Phrase, latents: Latents) -> Caption:
+    """When what a phrase stands for is heard, in its frames."""
+    ends = [0, *latents.ends]
+    words = (Mark(w.start, w.end, ends[w.first], ends[w.last]) for w in phrase.words)
+    return Caption(Mark(phrase.start, phrase.end, 0, latents.num_frames), tuple(words))

@@ -2,7 +2,7 @@
 
 A step serves one request, the one whose listener runs dry first: it encodes at most one phrase and
 makes one slice of frames. Text is cut into pieces as it comes, so that the first words are spoken
-while the last are not written yet.
+while the last are not written yet. Requests of one voice share it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING
 from stages.convolution import Parameters
 from stages.device import pick_device, pick_dtype
 from stages.errors import RequestError
+from stages.loaded import Loaded
 from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
 from stages.talker.speech import SLICE_FRAMES, Speaker, Speech
-from stages.talker.text.phonemizer import make_phonemizer
+from stages.talker.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
+from stages.talker.text.reading import Reader
+from stages.talker.text.traced import Traced
 from stages.talker.vits import Vits, phrase_noise
-from stages.talker.voice import read_voice
+from stages.talker.voice import read_voice, voice_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from stages.messages import Chunk, StageParams
+    from stages.messages import Chunk, StageParams, VoiceFile
     from stages.talker.config import TalkerConfig
 
 _WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
@@ -38,37 +41,41 @@ class TalkerStage:
     def __init__(self, config: TalkerConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._playback = Playback(clock)
-        self._speakers: dict[str, Speaker] = {}
+        self._speakers: Loaded[Speaker] = Loaded(self._load, config.max_loaded_voices)
+        self._files: dict[str, VoiceFile] = {}
         self._speeches: dict[str, Speech] = {}
 
     def load(self) -> None:
         """See `Stage`."""
-        self._speakers = {name: self._load(path) for name, path in self._config.voices.items()}
+        self._files = {name: voice_file(path) for name, path in self._config.voices.items()}
+        for file in self._files.values():
+            self._speakers.open(file)
+            self._speakers.close(file)
 
     def _load(self, path: Path) -> Speaker:
         voice = read_voice(path)
         device = pick_device(self._config.device)
         onnx = read_onnx(path)
         model = Vits(Parameters(onnx, device, pick_dtype("float32")))
-        phonemizer = make_phonemizer(self._config.phonemizer, voice.espeak_voice)
-        return Speaker(voice, model, phonemizer, onnx.hop / voice.rate_hz)
+        phonemizer: Phonemizer = Codepoints()
+        if voice.phoneme_type == "espeak":
+            phonemizer = make_phonemizer(self._config.phonemizer, voice.espeak_voice)
+        reader = Reader(voice.language, phonemizer, voice.id_map)
+        return Speaker(voice, model, reader, onnx.hop / voice.rate_hz)
 
     def warm(self) -> None:
         """See `Stage`."""
-        for name, speaker in self._speakers.items():
-            scales = speaker.scales(TalkerParams(name, seed=0))
-            for text in (_WARM_TEXT[:24], _WARM_TEXT[:48], _WARM_TEXT, _WARM_TEXT * 2):
-                for ids in speaker.ids(text):
-                    latents = speaker.model.encode(ids, scales, phrase_noise(0, 0))
-                    for size in SLICE_FRAMES:
-                        speaker.model.flow(latents, 0, min(size, latents.num_frames))
+        for name, file in self._files.items():
+            _warm(self._speakers.open(file), TalkerParams(name, seed=0))
+            self._speakers.close(file)
 
     def open(self, request_id: str, params: StageParams) -> None:
         """See `Stage`. Raises RequestError for a voice that is not there."""
         assert isinstance(params, TalkerParams)
-        if params.voice not in self._speakers:
+        file = params.file or self._files.get(params.voice)
+        if file is None:
             raise RequestError(request_id, f"no voice {params.voice!r}")
-        self._speeches[request_id] = Speech(self._speakers[params.voice], params)
+        self._speeches[request_id] = Speech(self._speakers.open(file), file, params)
         self._playback.open(request_id)
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
@@ -104,5 +111,14 @@ class TalkerStage:
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""
-        del self._speeches[request_id]
+        self._speakers.close(self._speeches.pop(request_id).file)
         self._playback.close(request_id)
+
+
+def _warm(speaker: Speaker, params: TalkerParams) -> None:
+    for text in (_WARM_TEXT[:24], _WARM_TEXT[:48], _WARM_TEXT, _WARM_TEXT * 2):
+        for phrase in speaker.reader.read(Traced.of(text), words=False):
+            scales, noise = speaker.scales(params), phrase_noise(0, 0)
+            latents = speaker.model.encode(phrase.ids, scales, noise)
+            for size in SLICE_FRAMES:
+                speaker.model.flow(latents, 0, min(size, latents.num_frames))

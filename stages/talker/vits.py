@@ -49,16 +49,20 @@ class _Coupling:
             names = (f"{module}.enc.{kind}.{layer}" for kind in ("in_layers", "res_skip_layers"))
             gate, res_skip = map(parameters.conv, names)
             self._layers.append((gate, res_skip))
+        self._speaker = parameters.optional_conv(f"{module}.enc.cond_layer")
         self.reach = sum(gate.reach for gate, _ in self._layers)
 
-    def __call__(self, rows: Tensor) -> Tensor:
+    def __call__(self, rows: Tensor, voice: Tensor | None) -> Tensor:
         half = self._pre.in_channels
         kept, shifted = rows[:, :half], rows[:, half:]
         hidden = self._pre(kept)
         width = hidden.shape[1]
         skipped = torch.zeros_like(hidden)
-        for gate, res_skip in self._layers:
+        bias = self._speaker(voice) if self._speaker and voice is not None else None
+        for layer, (gate, res_skip) in enumerate(self._layers):
             gated = gate(hidden)
+            if bias is not None:
+                gated = gated + bias[:, 2 * width * layer : 2 * width * (layer + 1)]
             change = res_skip(gated[:, :width].tanh() * gated[:, width:].sigmoid())
             skipped += change[:, -width:]
             if change.shape[1] > width:
@@ -68,9 +72,12 @@ class _Coupling:
 
 @dataclass(slots=True)
 class Latents:
-    """One piece before the flow: `prior` is [frames, channels], noise already added."""
+    """One piece before the flow: `prior` is [frames, channels], noise already added. `ends` is, for
+    each of its ids, the frame at which it ends."""
 
     prior: Tensor
+    ends: list[int]
+    speaker: int = 0
 
     @property
     def num_frames(self) -> int:
@@ -83,6 +90,7 @@ class Vits:
 
     def __init__(self, parameters: Parameters) -> None:
         self._device = parameters.device
+        self._speakers = parameters.optional("emb_g.weight")
         self._encoder = TextEncoder(parameters)
         self._durations = DurationPredictor(parameters)
         # Every second flow of VITS only swaps the halves (and has no weights).
@@ -90,14 +98,18 @@ class Vits:
         self._couplings = [_Coupling(parameters, f"flow.flows.{n}") for n in reversed(numbers)]
 
     @torch.inference_mode()
-    def encode(self, ids: Sequence[int], scales: Scales, noise: torch.Generator) -> Latents:
+    def encode(
+        self, ids: Sequence[int], scales: Scales, noise: torch.Generator, speaker: int = 0
+    ) -> Latents:
         """Durations and prior of one piece. `noise` is a CPU generator, used up by it."""
         hidden, mean, log_scale = self._encoder(torch.tensor(ids, device=self._device))
         rhythm = self._noise(len(ids), 2, noise) * scales.noise_w
-        repeats = _num_frames(self._durations(hidden, rhythm), scales)
+        durations = self._durations(hidden, rhythm, self._embedding(speaker))
+        repeats = _num_frames(durations, scales)
         mean = mean.repeat_interleave(repeats, dim=0)
         spread = log_scale.repeat_interleave(repeats, dim=0).exp_().mul_(scales.noise)
-        return Latents(mean.addcmul_(spread, self._noise(len(mean), mean.shape[1], noise)))
+        prior = mean.addcmul_(spread, self._noise(len(mean), mean.shape[1], noise))
+        return Latents(prior, repeats.cumsum(dim=0).tolist(), speaker)
 
     @torch.inference_mode()
     def flow(self, latents: Latents, begin: int, end: int) -> Tensor:
@@ -105,12 +117,17 @@ class Vits:
         reach = sum(coupling.reach for coupling in self._couplings)
         left, right = min(begin, reach), min(latents.num_frames - end, reach)
         window = Window(latents.prior[begin - left : end + right], left, right)
+        voice = self._embedding(latents.speaker)
         for coupling in self._couplings:
             window.trim(reach)
-            window.rows = coupling(window.rows.flip(1))
+            window.rows = coupling(window.rows.flip(1), voice)
             reach -= coupling.reach
         window.trim(0)
         return window.rows.cpu()
+
+    def _embedding(self, speaker: int) -> Tensor | None:
+        """[1, channels] of a speaker; None where the voice has only one."""
+        return None if self._speakers is None else self._speakers[speaker : speaker + 1]
 
     def _noise(self, rows: int, channels: int, noise: torch.Generator) -> Tensor:
         return torch.randn(rows, channels, generator=noise).to(self._device)

@@ -1,59 +1,118 @@
 """What a Piper voice says about itself in its `.onnx.json`; the weights are in the `.onnx` beside.
 
-Torch-free: the server lists voices with it. Nothing is downloaded; voices are files, by name.
+Torch-free: the server lists voices with it. A model card beside them may name the licence.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.messages import VoiceFile
 from stages.pipelines.pipeline import Voice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+PHONEME_TYPES = ("espeak", "text")
+_LICENCE = re.compile(r"^[\s*-]*licen[cs]e\s*:\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+MAX_CARD_BYTES = 64 * 1024
+
 
 @dataclass(frozen=True, slots=True)
-class VoiceFile:
-    """One voice. `language` is a BCP 47 tag, `espeak_voice` what its phonemes were made with."""
+class PiperVoice:
+    """One voice. `language` is a BCP 47 tag, `espeak_voice` what its phonemes were made with.
+
+    `speakers` are their names in the order of their numbers; none where there is only one.
+    """
 
     path: Path
     language: str
     espeak_voice: str
+    phoneme_type: str
     rate_hz: int
+    quality: str
     noise_scale: float
     length_scale: float
     noise_w: float
     id_map: Mapping[str, tuple[int, ...]]
+    speakers: tuple[str, ...] = ()
+    licence: str = ""
 
 
-def read_voice(path: Path) -> VoiceFile:
-    """The voice whose weights are at `path`. Raises FileNotFoundError, or ValueError for a kind
-    that this project does not speak (several speakers, phonemes that are not espeak's)."""
-    settings: dict[str, Any] = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
-    if settings["num_speakers"] != 1 or settings.get("phoneme_type", "espeak") != "espeak":
-        raise ValueError(f"{path}: only voices with one speaker and espeak phonemes are supported")
+def read_voice(path: Path) -> PiperVoice:
+    """The voice whose weights are at `path`. Raises OSError, or ValueError saying what is wrong."""
+    try:
+        settings: dict[str, Any] = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
+        return _voice_of(path, settings)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path.name}.json is not as Piper writes it: {error!r}") from error
+
+
+def _voice_of(path: Path, settings: dict[str, Any]) -> PiperVoice:
+    phoneme_type = settings.get("phoneme_type", "espeak")
+    if phoneme_type not in PHONEME_TYPES:
+        raise ValueError(f"phonemes of the kind {phoneme_type!r} are not supported")
     espeak_voice = settings["espeak"]["voice"]
     scales = settings["inference"]
-    return VoiceFile(
+    audio = settings["audio"]
+    return PiperVoice(
         path=path,
         language=settings.get("language", {}).get("code", espeak_voice).replace("_", "-"),
         espeak_voice=espeak_voice,
-        rate_hz=settings["audio"]["sample_rate"],
-        noise_scale=scales["noise_scale"],
-        length_scale=scales["length_scale"],
-        noise_w=scales["noise_w"],
+        phoneme_type=phoneme_type,
+        rate_hz=int(audio["sample_rate"]),
+        quality=str(audio.get("quality") or path.stem.rpartition("-")[2]),
+        noise_scale=float(scales["noise_scale"]),
+        length_scale=float(scales["length_scale"]),
+        noise_w=float(scales["noise_w"]),
         id_map={symbol: tuple(ids) for symbol, ids in settings["phoneme_id_map"].items()},
+        speakers=_speakers(settings),
+        licence=_licence(path),
     )
 
 
-def list_voices(voices: Mapping[str, Path]) -> tuple[Voice, ...]:
+def _speakers(settings: dict[str, Any]) -> tuple[str, ...]:
+    number = int(settings.get("num_speakers", 1))
+    if number <= 1:
+        return ()
+    names = {index: name for name, index in (settings.get("speaker_id_map") or {}).items()}
+    return tuple(str(names.get(index, index)) for index in range(number))
+
+
+def _licence(path: Path) -> str:
+    """What the model card says; "" where there is none. A card belongs to the one voice beside."""
+    card = path.with_name("MODEL_CARD")
+    if not card.is_file() or len(list(path.parent.glob("*.onnx"))) != 1:
+        return ""
+    with card.open("rb") as file:
+        found = _LICENCE.search(file.read(MAX_CARD_BYTES).decode(errors="replace"))
+    return found[1].strip() if found else ""
+
+
+def voice_file(path: Path) -> VoiceFile:
+    """The file at `path` as it is now. Raises FileNotFoundError."""
+    return VoiceFile(str(path), path.stat().st_mtime_ns)
+
+
+def list_voices(voices: Mapping[str, PiperVoice]) -> tuple[Voice, ...]:
     """What a client may choose from."""
-    return tuple(Voice(name, read_voice(path).language) for name, path in voices.items())
+    return tuple(
+        Voice(
+            name=name,
+            language=voice.language,
+            quality=voice.quality,
+            rate_hz=voice.rate_hz,
+            speakers=voice.speakers,
+            licence=voice.licence,
+            file=voice_file(voice.path),
+        )
+        for name, voice in voices.items()
+    )
 
 
 def bundled_voices() -> dict[str, Path]:

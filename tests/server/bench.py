@@ -69,7 +69,7 @@ class ScriptedStage:
 class ScriptedDeployment:
     """Scripted stages as a speech model, a chat model, and one that only writes."""
 
-    def __init__(self, thinker, talker, sounder):
+    def __init__(self, thinker, talker, sounder, find_voices=None):
         self.is_up = True
         self.workers = ()
         self.speech = talker, sounder
@@ -77,7 +77,7 @@ class ScriptedDeployment:
         self.writer = (ScriptedStage(*thinker.script),)
         voices = Voice("low", "en-US"), Voice("high", "en-GB")
         self.pipelines = (
-            _pipeline("speaker", ("tts-1",), self.speech, {1}, voices, None),
+            _pipeline("speaker", ("tts-1",), self.speech, {1}, voices, None, find_voices),
             _pipeline("chatter", ("gpt-audio",), self.chat, {0, 2}, voices, FakePrompts()),
             _pipeline("org/writer", (), self.writer, {0}, (), FakePrompts()),
         )
@@ -91,10 +91,17 @@ class ScriptedDeployment:
             stage.close()
 
 
-def _pipeline(model_id, aliases, handles, final, voices, prompts):
-    names = tuple(f"stage{k}" for k in range(len(handles)))
+def _pipeline(model_id, aliases, handles, final, voices, prompts, find_voices=None):
     return Pipeline(
-        model_id, aliases, names, handles, frozenset(final), voices, is_speakable, prompts
+        model_id,
+        aliases,
+        stage_names=tuple(f"stage{k}" for k in range(len(handles))),
+        handles=handles,
+        final_stage_ids=frozenset(final),
+        voices=voices,
+        speakable=is_speakable,
+        prompts=prompts,
+        find_voices=find_voices,
     )
 
 
@@ -107,10 +114,10 @@ SOUND = (tone(2400, 1), tone(2401, 2), AudioEnd(4801, 5))
 
 
 @asynccontextmanager
-async def scripted(thinker=HELLO, sounder=SOUND, **settings):
+async def scripted(thinker=HELLO, sounder=SOUND, find_voices=None, **settings):
     """The app, and the deployment behind it."""
     stages = ScriptedStage(*thinker), ScriptedStage(SpeechEnd(1)), ScriptedStage(*sounder)
-    deployment = ScriptedDeployment(*stages)
+    deployment = ScriptedDeployment(*stages, find_voices)
     service = Service(Settings(**settings), lambda: deployment)
     async with service.running():
         await service.settled.wait()

@@ -17,13 +17,59 @@ if TYPE_CHECKING:
 
 _TITLES = ("dr", "mr", "mrs", "ms", "prof", "st", "gen", "gov", "sen", "rep", "col", "sgt", "capt")
 _MONTHS = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
-_NEVER_END = {*_TITLES, *_MONTHS, "lt", "rev", "hon", "vs", "fig", "no", "approx", "dept", "est"}
-_MAY_END = {"etc", "inc", "ltd", "co", "corp", "jr", "sr", "ave", "blvd"}
+_NEVER_END = {
+    *_TITLES,
+    *_MONTHS,
+    "lt",
+    "rev",
+    "hon",
+    "vs",
+    "approx",
+    "est",
+    "mt",
+    "ft",
+    "avg",
+    "cf",
+}
+_BEFORE_NUMBER = {
+    "no",
+    "nos",
+    "fig",
+    "figs",
+    "p",
+    "pp",
+    "vol",
+    "ch",
+    "sec",
+    "eq",
+    "ext",
+    "min",
+    "max",
+}
+_MAY_END = {"etc", "inc", "ltd", "co", "corp", "jr", "sr", "ave", "blvd", "rd", "dept", "univ"}
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'\u201c\u2018]*$")
 
+# Marks of other scripts, and what they are in Latin script.
+_LATIN = {
+    "\u061f": "?",
+    "\u06d4": ".",
+    "\u0964": ".",
+    "\u060c": ",",
+    "\u061b": ";",
+    "\u3002": ".",
+    "\uff01": "!",
+    "\uff1f": "?",
+    "\uff0c": ",",
+    "\u3001": ",",
+    "\uff1b": ";",
+    "\uff1a": ":",
+}
+_CLOSING = r"""["'\u201d\u2019)\]}»*_]*"""
 _BREAK = re.compile(
-    r"""(?P<mark> [.!?…]+ | [,;:]+ ) ["'\u201d\u2019)\]}»*_]* (?:\s+|\Z)
+    rf"""(?P<mark> [.!?…\u061f\u06d4\u0964]+ | [,;:\u060c\u061b]+ ) {_CLOSING} (?:\s+|\Z)
+      | (?P<wide> [\u3002\uff01\uff1f\uff0c\u3001\uff1b\uff1a]+ )
+        [\u201d\u2019\uff09\u300d\u300f]* \s*
       | \s*\n\s*
       | \s* (?P<dash> —+ | (?<=\s)[-\u2013]+(?=\s) ) \s*""",
     re.VERBOSE,
@@ -43,7 +89,8 @@ class Break:
     """A place between two code points of a text.
 
     The words end at `start`, the marks and closing quotes at `mark_end`, the white space after
-    them at `end`, where what follows begins. `mark` is the first mark as written, "" for a line.
+    them at `end`, where what follows begins. `mark` is the first mark, as it is in Latin script; ""
+    for a line.
     """
 
     start: int
@@ -57,7 +104,8 @@ def find_breaks(text: str) -> Iterator[Break]:
     """All breaks of `text` from left to right; dots that end nothing are left out."""
     for match in _BREAK.finditer(text):
         start, end = match.span()
-        mark = match["mark"] or match["dash"] or ""
+        written = match["mark"] or match["wide"] or match["dash"] or ""
+        mark = _LATIN.get(written[:1], written[:1]) + written[1:]
         kind = _kind(text[:start], mark, match.group(), text[end : end + 1])
         if kind is not None:
             yield Break(start, start + len(match.group().rstrip()), end, mark[:1], kind)
@@ -81,6 +129,8 @@ def _dot_ends(before: str, following: str) -> bool:
     word = found.group() if found else ""
     name = word.lower()
     if name in _NEVER_END:
+        return False
+    if name in _BEFORE_NUMBER and following.isdigit():
         return False
     if word.isdecimal() and not before[: -len(word)].rpartition("\n")[2].strip():
         return False

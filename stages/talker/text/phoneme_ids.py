@@ -18,10 +18,20 @@ _START, _PAD, _END = "^", "_", "$"
 
 def phoneme_ids(phonemes: str, id_map: Mapping[str, tuple[int, ...]]) -> list[int]:
     """Ids of one piece; empty if the voice knows none of its sounds."""
-    ids: list[int] = []
+    return ids_and_places(unicodedata.normalize("NFD", phonemes), id_map)[0]
+
+
+def ids_and_places(
+    phonemes: str, id_map: Mapping[str, tuple[int, ...]]
+) -> tuple[list[int], list[int]]:
+    """Ids of one piece in NFD; where among them each phoneme begins, and where the last ends."""
+    ids = [*id_map[_START], *id_map[_PAD]]
+    places = []
     audible = False
-    for phoneme in unicodedata.normalize("NFD", phonemes):
+    for phoneme in phonemes:
+        places.append(len(ids))
         if phoneme in id_map:
             ids += id_map[phoneme] + id_map[_PAD]
             audible = audible or phoneme.isalnum()
-    return [*id_map[_START], *id_map[_PAD], *ids, *id_map[_END]] if audible else []
+    places.append(len(ids))
+    return ([*ids, *id_map[_END]], places) if audible else ([], places)

@@ -4,16 +4,22 @@ The pieces tile the text: nothing is lost or repeated, and they are the same how
 cut up on its way here. That holds because each cut depends only on what has been read up to
 `_Limits.max_chars` after the piece's start, and is made only when no later text could change it.
 The first piece is short, so that sound starts early; later ones are about a sentence. What has
-nothing to speak is joined to the piece after it.
+nothing to speak is joined to the piece after it. What is cut is the cleaned text; where a piece
+begins and ends is said in the source's code points.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stages.talker.text.breaks import Break, Kind, find_breaks
-from stages.talker.text.clean import speakable, spoken
+from stages.talker.text.clean import audible, speakable
+from stages.talker.text.traced import Traced
+
+if TYPE_CHECKING:
+    from stages.talker.text.markup import Cleaner, Verbatim
 
 SENTENCE_PAUSE_S = 0.2  # what Piper's own program puts after each sentence
 CLAUSE_PAUSE_S = 0.0  # the end and start of two pieces are about 0.2 s of silence already
@@ -29,13 +35,18 @@ _JOINT = re.compile(
 class Piece:
     """Code points `start` to `end` of the source, what is spoken for them, and the silence after.
 
-    `text` is "" where there is nothing to speak. The last piece of a text has no pause.
+    `said` is empty where there is nothing to speak. The last piece of a text has no pause.
     """
 
     start: int
     end: int
-    text: str
+    said: Traced
     pause_s: float
+
+    @property
+    def text(self) -> str:
+        """What is spoken, in one line."""
+        return self.said.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +64,53 @@ _LATER = _Limits(min_clause_chars=80, max_chars=180)
 class Splitter:
     """Takes one text in parts by `feed`, then `end` once; each returns the pieces now complete."""
 
-    def __init__(self) -> None:
-        self._rest = ""
+    def __init__(
+        self, cleaner: Cleaner | Verbatim, sentence_pause_s: float = SENTENCE_PAUSE_S
+    ) -> None:
+        self._cleaner = cleaner
+        self._sentence_pause_s = sentence_pause_s
+        self._rest = Traced()
         self._start = 0
         self._limits = _FIRST
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that `text` completes. A piece waits for the character after it."""
-        self._rest += text
-        pieces, taken = [], 0
-        while cut := _cut(self._rest[taken : taken + self._limits.max_chars + 1], self._limits):
-            length, pause_s = cut
-            pieces.append(self._piece(self._rest[taken : taken + length], pause_s))
-            taken += length
-        self._rest = self._rest[taken:]
-        return pieces
+        return self._cut_off(self._cleaner.feed(text))
 
     def end(self) -> list[Piece]:
-        """What is left, as the last piece; nothing if the text is empty."""
-        rest, self._rest = self._rest, ""
-        return [self._piece(rest, 0.0)] if rest else []
+        """What is left; the last piece ends where the text does. Nothing if the text is empty."""
+        pieces = self._cut_off(self._cleaner.end())
+        end = self._cleaner.num_read
+        if self._rest.text:
+            rest, self._rest = self._rest, Traced()
+            pieces.append(self._piece(rest, end, 0.0))
+        elif self._start < end:
+            pieces.append(self._piece(Traced(), end, 0.0))
+        return pieces
 
-    def _piece(self, source: str, pause_s: float) -> Piece:
-        start, self._start = self._start, self._start + len(source)
-        if not speakable(source):
-            return Piece(start, self._start, "", 0.0)
+    def _cut_off(self, text: Traced) -> list[Piece]:
+        rest = Traced.joined([self._rest, text])
+        pieces, taken = [], 0
+        while cut := _cut(rest.text[taken : taken + self._limits.max_chars + 1], self._limits):
+            length, at_sentence = cut
+            part = rest.cut(taken, taken + length)
+            pause_s = self._sentence_pause_s if at_sentence else CLAUSE_PAUSE_S
+            pieces.append(self._piece(part, part.ends[-1], pause_s))
+            taken += length
+        self._rest = rest.cut(taken)
+        return pieces
+
+    def _piece(self, part: Traced, end: int, pause_s: float) -> Piece:
+        start, self._start = self._start, end
+        if not speakable(part.text):
+            return Piece(start, end, Traced(), 0.0)
         self._limits = _LATER
-        return Piece(start, self._start, spoken(source), pause_s)
+        return Piece(start, end, audible(part), pause_s)
 
 
-def _cut(window: str, limits: _Limits) -> tuple[int, float] | None:
-    """Length and pause of the piece that `window` begins with, or None until more is read.
+def _cut(window: str, limits: _Limits) -> tuple[int, bool] | None:
+    """Length of the piece that `window` begins with, and whether a sentence ends there; None until
+    more is read.
 
     `window` is what is read so far, at most one character more than a piece may have.
     """
@@ -96,15 +123,15 @@ def _cut(window: str, limits: _Limits) -> tuple[int, float] | None:
             continue
         end = min(found.end, limits.max_chars)
         if found.kind is Kind.SENTENCE:
-            return end, SENTENCE_PAUSE_S
+            return end, True
         if end >= limits.min_clause_chars:
-            return end, CLAUSE_PAUSE_S
+            return end, False
         clause = end
     if not full:
         return None
     if clause >= limits.min_clause_chars // 2:
-        return clause, CLAUSE_PAUSE_S
-    return _word_end(window, limits.max_chars), 0.0
+        return clause, False
+    return _word_end(window, limits.max_chars), False
 
 
 def _usable(found: Break, window: str, limits: _Limits) -> bool:

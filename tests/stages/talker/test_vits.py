@@ -45,8 +45,8 @@ def test_the_flow_in_windows_equals_the_whole(parameters, size):
     # In float64, where rounding is not mistaken for a wrong border.
     vits = Vits(type(parameters)(parameters.onnx, parameters.device, torch.float64))
     prior = torch.randn(120, 192, dtype=torch.float64, generator=phrase_noise(1, 2))
-    whole = vits.flow(Latents(prior), 0, 120)
-    parts = [vits.flow(Latents(prior), at, min(120, at + size)) for at in range(0, 120, size)]
+    whole = vits.flow(Latents(prior, []), 0, 120)
+    parts = [vits.flow(Latents(prior, []), at, min(120, at + size)) for at in range(0, 120, size)]
     torch.testing.assert_close(torch.cat(parts), whole, rtol=0, atol=1e-10)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from stages.pipelines.pipeline import Voice
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.voice import list_voices, read_voice
+from stages.talker.voice import list_voices, read_voice, voice_file
 
 
 def test_settings_come_from_the_file(toy_voice):
@@ -15,14 +15,39 @@ def test_settings_come_from_the_file(toy_voice):
     assert voice.id_map["a"] == (5,)
 
 
-@pytest.mark.parametrize("changes", [{"num_speakers": 2}, {"phoneme_type": "text"}])
-def test_other_kinds_of_voices_are_refused(toy_voice, changes):
-    with pytest.raises(ValueError, match="one speaker"):
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"phoneme_type": "pinyin"}, "'pinyin' are not supported"),
+        ({"audio": {}}, "sample_rate"),
+        ({"phoneme_id_map": None}, "not as Piper writes it"),
+    ],
+)
+def test_settings_that_are_not_usable_say_why(toy_voice, changes, said):
+    with pytest.raises(ValueError, match=said):
         read_voice(toy_voice(**changes))
 
 
-def test_voices_are_listed_by_name(toy_voice):
-    assert list_voices({"anna": toy_voice()}) == (Voice("anna", "de-DE"),)
+def test_speakers_are_named_in_the_order_of_their_numbers(toy_voice):
+    several = {"num_speakers": 3, "speaker_id_map": {"Bo": 1, "Al": 0}}
+    assert read_voice(toy_voice(**several)).speakers == ("Al", "Bo", "2")
+    assert read_voice(toy_voice()).speakers == ()
+
+
+def test_voices_are_listed_with_what_is_known_of_them(toy_voice):
+    path = toy_voice()
+    path.write_bytes(b"weights")
+    path.with_name("MODEL_CARD").write_text("# Card\n\n* License: CC0\n")
+    (listed,) = list_voices({"anna": read_voice(path)})
+    assert listed == Voice("anna", "de-DE", "toy", 16000, (), "CC0", voice_file(path))
+
+
+def test_a_card_beside_several_voices_is_nobodys(toy_voice):
+    path = toy_voice()
+    path.with_name("MODEL_CARD").write_text("License: CC0")
+    for name in ("a.onnx", "b.onnx"):
+        path.with_name(name).write_bytes(b"weights")
+    assert read_voice(path).licence == ""
 
 
 def field(number, value):
