@@ -46,9 +46,15 @@ def problem_of(error: ValidationError) -> Problem:
 
 
 def param_of(loc: tuple[int | str, ...]) -> str:
-    """`("messages", 0, "content")` as `messages[0].content`."""
-    parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc)
+    """`("messages", 0, "content")` as `messages[0].content`, without the branches of unions."""
+    steps = (step for step in loc if not _is_branch(step))
+    parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(parts).removeprefix(".")
+
+
+def _is_branch(step: int | str) -> bool:
+    """Whether pydantic means a type of a union by it, not a field: `str`, `dict[str,any]`."""
+    return isinstance(step, str) and (step in ("str", "int", "float", "bool") or "[" in step)
 
 
 def missing(param: str) -> Problem:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from server.app import VERSION
 from server.errors import ServerError
 from server.logs import configure_logs
 from server.say import say
@@ -150,6 +151,7 @@ def _given(options: argparse.Namespace) -> dict[str, object]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("nano-omni", description="Models that think, talk and sound.")
+    parser.add_argument("--version", action="version", version=f"nano-omni {VERSION}")
     commands = parser.add_subparsers(dest="command")
     serve_parser = commands.add_parser("serve", help="answer on HTTP")
     serve_parser.add_argument("--host", help="the address to listen on (127.0.0.1)")

@@ -80,3 +80,10 @@ def test_fields_are_named_as_they_are_written():
 @pytest.mark.parametrize("body", [[], 5, "x", None])
 def test_a_body_that_is_no_object_is_said_so(body):
     assert "JSON object" in problem(SpeechRequest, body).message
+
+
+def test_a_wrong_type_is_named_by_its_field_and_not_by_a_branch_of_a_union():
+    body = '{"model":"x","messages":[{"role":"user","content":"a"}],"tool_choice":5}'
+    with pytest.raises(ValidationError) as refused:
+        ChatRequest.model_validate_json(body)
+    assert problem_of(refused.value).param == "tool_choice"
