@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stages.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class StageClass:
+    """A stage's class by where it is: only its worker's process imports it, and torch with it."""
+
+    module: str
+    name: str
+
+    def __call__(self, *args: object) -> Stage:
+        stage: Stage = getattr(importlib.import_module(self.module), self.name)(*args)
+        return stage
 
 
 def bring_up(make_stage: Callable[[], Stage]) -> Stage:

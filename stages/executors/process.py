@@ -19,6 +19,7 @@ import anyio.to_thread
 from stages.connectors.codec import decode
 from stages.errors import StartError
 from stages.executors.executor import Executor
+from stages.executors.launch import StageClass
 from stages.executors.process_main import Failed, Ready, frame, run_worker
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class ProcessExecutor(Executor):
         super().__init__(name, stage, *args)
         if sys.platform != "linux":
             raise StartError("stages in processes of their own need Linux; use threads")
-        _PRELOAD.add(stage.__module__)
+        _PRELOAD.add(stage.module if isinstance(stage, StageClass) else stage.__module__)
         self._process: Any = None
         self._transport: asyncio.Transport | None = None
         self._signs_of_end = 0

@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.code2wav.config import Code2WavConfig
-from stages.code2wav.stage import Code2WavStage
 from stages.errors import StartError
+from stages.executors.launch import StageClass
 from stages.pipelines.deployment import Deployment, Position, wire
 from stages.pipelines.pipeline import Pipeline
 from stages.talker.catalogue import current_voices
 from stages.talker.config import TalkerConfig
-from stages.talker.stage import TalkerStage
 from stages.talker.text.clean import speakable
+from stages.thinker.config import ThinkerConfig
 from stages.thinker.model_files import prepare
 from stages.thinker.prompts import SmolPrompts
-from stages.thinker.stage import ThinkerConfig, ThinkerStage
 
 if TYPE_CHECKING:
     from stages.executors.executor import Executor
@@ -44,13 +43,13 @@ def build_embedded(
     on = config.talker
     talker = executor(
         "talker",
-        TalkerStage,
+        StageClass("stages.talker.stage", "TalkerStage"),
         TalkerConfig(first, on.device, config.phonemizer, config.max_loaded_voices),
     )
     on = config.code2wav
     code2wav = executor(
         "code2wav",
-        Code2WavStage,
+        StageClass("stages.code2wav.stage", "Code2WavStage"),
         Code2WavConfig(first, on.device, on.dtype, config.max_loaded_voices),
     )
     talks = Position(talker, final=False, max_chunks=LATENT_CHUNKS)
@@ -71,7 +70,9 @@ def build_embedded(
     files = prepare(config.cache_dir)  # converts the weights the first time
     on = config.thinker
     thinker = executor(
-        "thinker", ThinkerStage, ThinkerConfig(config.cache_dir, on.device, on.dtype)
+        "thinker",
+        StageClass("stages.thinker.stage", "ThinkerStage"),
+        ThinkerConfig(config.cache_dir, on.device, on.dtype),
     )
     thinks = Position(thinker, final=True, max_unread=UNREAD_TEXT)
     chat_faces, chat_edges = wire([thinks, talks, sounds])

@@ -25,24 +25,14 @@ from stages.transformer import Transformer, TransformerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from torch import Tensor
 
     from stages.kv_cache import KvCache
     from stages.messages import Chunk, StageParams
+    from stages.thinker.config import ThinkerConfig
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
-
-@dataclass(frozen=True, slots=True)
-class ThinkerConfig:
-    """`dtype` is float32, bfloat16 or auto; at most `max_batch` requests advance in one step."""
-
-    cache_dir: Path
-    device: str = "auto"
-    dtype: str = "auto"
-    max_batch: int = 32
 
 
 @dataclass(slots=True)

@@ -3,9 +3,10 @@
 import pytest
 from safetensors.torch import load_file
 
+from stages.thinker.config import ThinkerConfig
 from stages.thinker.model_files import prepare
 from stages.thinker.prompts import SmolPrompts
-from stages.thinker.stage import ThinkerConfig, ThinkerStage
+from stages.thinker.stage import ThinkerStage
 from stages.thinker.vocabulary import Vocabulary
 
 

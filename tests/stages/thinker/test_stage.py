@@ -10,7 +10,8 @@ from stages.attention import Segment
 from stages.errors import RequestError
 from stages.messages import Sampling, TalkerParams, TextEnd, ThinkerParams
 from stages.pipelines.pipeline import Message
-from stages.thinker.stage import ThinkerConfig, ThinkerStage
+from stages.thinker.config import ThinkerConfig
+from stages.thinker.stage import ThinkerStage
 from stages.transformer import Transformer, TransformerConfig
 
 pytestmark = pytest.mark.model
