@@ -219,7 +219,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<!\w)w/o(?=\s)", "without"),
     rule(r"(?<!\w)w/(?=\s|\w{2})", "with "),
     rule(rf"\b{one_of(_BEFORE_ROMAN)}\s(?P<it>[IVXLC]+)\b(?!['\u2019])", _numeral),
-    rule(r"\bsection\s(?P<it>[IVX]{2,}|[VX])\b", _numeral),
+    rule(rf"\b{one_of(map(str.lower, _BEFORE_ROMAN))}\s(?P<it>[IVXLC]{{2,}}|[VX])\b", _numeral),
     rule(rf"\b{one_of(_RULERS)}\s(?P<it>[IVX]{{2,}}|V|X)\b", _ruler),
     rule(r"\b(?:King|Queen|Pope|Emperor|Tsar)\s\w+\s(?P<it>[IVX]+)\b", _ruler),
     rule(r"\b[A-Z]\w+\s(?P<it>[IVX]{2,})\b", _numeral),
