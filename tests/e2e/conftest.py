@@ -18,7 +18,7 @@ from stages.pipelines.config import BuildConfig
 from tests.server.loopback import serving
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def quiet_logs():
     """A traceback in colour takes seconds."""
     before = structlog.get_config()

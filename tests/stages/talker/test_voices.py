@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from itertools import pairwise
 
 import numpy as np
@@ -43,8 +44,11 @@ def logged():
         lines.append(event)
         raise structlog.DropEvent
 
-    structlog.configure(processors=[keep])
-    return lines
+    before = structlog.get_config()
+    everything = structlog.make_filtering_bound_logger(logging.DEBUG)
+    structlog.configure(processors=[keep], wrapper_class=everything)
+    yield lines
+    structlog.configure(**before)
 
 
 @pytest.fixture(scope="module")
