@@ -12,9 +12,12 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= embedded
-export TEXT ?= Hello. This voice came with the install.
-export OUT ?= out.wav
-ESPEAK ?= 1
+TEXT ?= Hello. This voice came with the install.
+OUT ?= out.wav
+override export TEXT := $(value TEXT)
+override export OUT := $(value OUT)
+# Without a word the choice stays what it was.
+ESPEAK ?= $(if $(wildcard .venv/serve-espeak0.stamp),0,1)
 TORCH_INDEX ?=
 
 BIN := .venv/bin
@@ -25,7 +28,7 @@ EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 .PHONY: help setup setup-dev serve say test check verify conformance fuzz format lint types layers spec spec-check
 
 help:  ## Print this list
-	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
+	@sed -n 's/^#\( \|$$\)//p' Makefile | head -8
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 # The stamp's name holds the choice, so that another choice is another set-up.

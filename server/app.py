@@ -23,6 +23,7 @@ from server.keys import keys_of
 from server.methods import Methods
 from server.routes.chat import chat_routes
 from server.routes.completions import completion_routes
+from server.routes.document import document_routes
 from server.routes.health import health_routes
 from server.routes.models import model_routes
 from server.routes.responses import response_routes
@@ -66,6 +67,7 @@ def create_api(service: Service) -> FastAPI:
         version=VERSION,
         lifespan=lifespan,
         redirect_slashes=False,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
     )
@@ -78,6 +80,7 @@ def create_api(service: Service) -> FastAPI:
         health_routes,
     ):
         api.include_router(routes(service))
+    api.include_router(document_routes())
     for kind in (RefusedError, OmniError, ClientDisconnect, Exception):
         api.add_exception_handler(kind, _answer)
     api.add_exception_handler(HTTPException, _answer_http)

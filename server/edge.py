@@ -16,6 +16,7 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 
 from server.auth import KEY
+from server.live import RUN
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -84,6 +85,7 @@ class Exchange:
             first_byte_ms=self._first_byte_ms,
             bytes=self._num_bytes,
             key=self._scope.get(KEY),
+            run=self._scope.get(RUN),
             error=self.error,
         )
 

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
+RUN = "nano_omni.run"  # in a scope: the id under which the orchestrator ran the request
+
+
 class HeldSend:
     """Sends the response's start together with its first body message. `started`: it is out.
 
@@ -78,6 +81,7 @@ class LazyStream:
         self._open_stream = open_stream
         self._scope = AsyncExitStack()
         self._source: AsyncIterator[OrchOutput] | None = None
+        self.request_id: str | None = None  # the orchestrator's, once it has given an output
 
     def __aiter__(self) -> LazyStream:
         return self
@@ -85,7 +89,9 @@ class LazyStream:
     async def __anext__(self) -> OrchOutput:
         if self._source is None:
             self._source = await self._scope.enter_async_context(self._open_stream())
-        return await anext(self._source)
+        output = await anext(self._source)
+        self.request_id = self.request_id or output.request_id
+        return output
 
     async def aclose(self) -> None:
         """Leave the request's scope, if it was entered."""
@@ -115,7 +121,10 @@ class LiveResponse(Response):
         held = HeldSend(send, self._stall_s)
         try:
             async with while_connected(receive), aclosing(LazyStream(self._open_stream)) as source:
-                await self._reply(Outputs(source), scope, held)
+                try:
+                    await self._reply(Outputs(source), scope, held)
+                finally:
+                    scope[RUN] = source.request_id
         except ClientDisconnect:
             return
         except StalledReaderError as error:
