@@ -25,7 +25,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test check verify conformance fuzz format lint types layers spec spec-check
+.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -8
@@ -63,7 +63,7 @@ test: setup-dev  ## Run the tests
 
 check: setup-dev lint types layers spec-check test  ## What CI runs: the cheap checks, then the tests
 
-verify: check conformance fuzz  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
+verify: check conformance fuzz read-back  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
 	NANO_OMNI_EXAMPLES=3000 NANO_OMNI_STORM=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
@@ -71,6 +71,11 @@ conformance: setup-dev  ## Other people's clients, each in an environment of its
 
 fuzz: setup-dev  ## Thousands of odd requests, made from openapi.json
 	$(BIN)/python -m tests.conformance.fuzz
+
+read-back: setup-dev  ## Speak held texts, read them back, beside the reference package
+	test -x .venvs/piper/bin/python || $(PYTHON) -m venv .venvs/piper
+	.venvs/piper/bin/pip --disable-pip-version-check install -q -r requirements/piper-reference.txt
+	$(BIN)/python -m benchmarks.read_back --reference .venvs/piper/bin/python
 
 format: setup-dev  ## Format the code
 	$(BIN)/ruff format .
