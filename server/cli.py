@@ -89,7 +89,10 @@ def _serve(settings: Settings) -> None:
 
 
 def _say(settings: Settings, text: str, path: Path, captions: Path | None) -> None:
-    seconds = anyio.run(say, _service(settings), text, path, captions)
+    voice = settings.voice or "alloy"
+    model = "piper-joe" if settings.model == "embedded" else settings.model
+    speaking = settings.model_copy(update={"model": model, "voice": ""})
+    seconds = anyio.run(say, _service(speaking), text, voice, path, captions)
     _tell(f"{path}: {seconds:.2f} s")
 
 
@@ -103,7 +106,10 @@ def _models(settings: Settings) -> None:
 def _voices(settings: Settings, add: str | None) -> None:
     """What there is in the voices folder; first with one more from the public collection."""
     if add is not None:
-        _tell(f"{add_voice(add, settings.voices_dir)}")
+        try:
+            _tell(f"{add_voice(add, settings.voices_dir)}")
+        except OSError as error:
+            raise SettingsError(f"cannot fetch {add}: {str(error).splitlines()[0]}") from error
     for voice in current_voices(settings.voices_dir):
         speakers = f", {len(voice.speakers)} speakers" if voice.speakers else ""
         licence = f", {voice.licence}" if voice.licence else ""
@@ -157,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     serve_parser.add_argument("--host", help="the address to listen on (127.0.0.1)")
     serve_parser.add_argument("--port", type=int, help="the port to listen on (8000)")
     serve_parser.add_argument("--api-keys-file", help="who may use it: one key a line (anyone)")
-    say_parser = commands.add_parser("say", help="speak a text into a WAV file")
+    say_parser = commands.add_parser("say", help="speak a text into a file: wav, mp3, ...")
     say_parser.add_argument("text")
     say_parser.add_argument("-o", "--output", type=Path, default=Path("out.wav"))
     say_parser.add_argument("--captions", type=Path, help="write what is heard when, as WebVTT")

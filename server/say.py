@@ -1,4 +1,4 @@
-"""Speaks a text into a WAV file, through the same stages as the server, without the server.
+"""Speaks a text into a file, through the same stages as the server, without the server.
 
 Captions go into a WebVTT file beside it, where one is wanted.
 """
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from openapi.speech import SpeechRequest
-from server.audio import BYTES_PER_S, pcm, wav_header
+from server.audio import BYTES_PER_S, pcm
 from server.captions import webvtt
+from server.encoders import FORMATS, whole_file
 from server.outputs import Outputs
 from server.speech import plan_speech
 from stages.messages import AudioChunk, TalkerParams, TextChunk
@@ -26,8 +27,17 @@ if TYPE_CHECKING:
     from stages.messages import Caption
 
 
-async def say(service: Service, text: str, path: Path, captions: Path | None = None) -> float:
-    """Write `text`, spoken, to `path`; the seconds of sound. Raises what refuses or fails it."""
+async def say(
+    service: Service, text: str, voice: str, path: Path, captions: Path | None = None
+) -> float:
+    """Write `text`, spoken, to `path`, in the format of its name; the seconds of sound.
+
+    Raises ValueError for a name of no format, and what refuses or fails the request; nothing is
+    written then.
+    """
+    form = path.suffix.removeprefix(".")
+    if form not in FORMATS:
+        raise ValueError(f"cannot write {path}: its name must end in .{', .'.join(FORMATS)}")
     async with service.running():
         await service.settled.wait()
         if service.failure is not None:
@@ -35,16 +45,17 @@ async def say(service: Service, text: str, path: Path, captions: Path | None = N
         body = SpeechRequest(
             model=_speech_model(service),
             input=text,
-            voice=service.settings.voice or "alloy",
+            voice=voice,
             response_format="wav",
             stream_format="sse",
             captions=captions is not None,
         )
         plan = plan_speech(service, body)
-        seconds, heard = await _write(plan, path)
+        sound, heard = await _hear(plan)
+        await anyio.Path(path).write_bytes(whole_file(sound, form))
         if captions is not None:
             await anyio.Path(captions).write_text(webvtt(_said(plan), heard), encoding="utf-8")
-        return seconds
+        return len(sound) / BYTES_PER_S
 
 
 def _speech_model(service: Service) -> str:
@@ -59,20 +70,16 @@ def _said(plan: SpeechPlan) -> Traced:
     return cleaned(text.text, talker.code_announcement) if talker.clean else Traced.of(text.text)
 
 
-async def _write(plan: SpeechPlan, path: Path) -> tuple[float, list[Caption]]:
-    """The header says the true size, so it is written again at the end."""
-    request, num_bytes = plan.request, 0
+async def _hear(plan: SpeechPlan) -> tuple[bytes, list[Caption]]:
+    """All samples, and what is heard when."""
+    request, sound = plan.request, bytearray()
     heard: list[Caption] = []
     stream = plan.served.runner.stream(
         request, last_stage=request.last_stage, deadline_s=plan.deadline_s
     )
-    with path.open("wb") as file:
-        file.write(wav_header(0))
-        async with stream as source:
-            async for data in Outputs(source):
-                if isinstance(data, AudioChunk):
-                    num_bytes += file.write(pcm(data))
-                    heard += data.captions
-        file.seek(0)
-        file.write(wav_header(num_bytes))
-    return num_bytes / BYTES_PER_S, heard
+    async with stream as source:
+        async for data in Outputs(source):
+            if isinstance(data, AudioChunk):
+                sound += pcm(data)
+                heard += data.captions
+    return bytes(sound), heard
