@@ -7,6 +7,7 @@ the tolerance.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,12 @@ def changes(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str, 
     found = {}
     for target in TARGETS:
         new, old = now.get(target.name), before.get(target.name)
-        if not target.exact and new and old:
-            found[target.name] = (new / old if target.lower else old / new) - 1
+        if target.exact or new is None or not old:
+            continue
+        if target.lower:
+            found[target.name] = new / old - 1
+        else:
+            found[target.name] = old / new - 1 if new else math.inf
     return found
 
 

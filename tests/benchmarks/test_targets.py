@@ -104,6 +104,12 @@ def test_worse_is_more_where_less_is_better_and_less_where_more_is():
     assert found["throughput at 8 / piper"] == pytest.approx(-0.5)
 
 
+def test_nothing_left_where_more_is_better_is_worse_than_anything():
+    name = "listeners / piper's throughput"
+
+    assert changes({name: 0.0}, {name: 1.1}) == {name: float("inf")}
+
+
 def test_comparing_fails_only_where_something_got_worse(tmp_path):
     results, baseline = tmp_path / "results.json", tmp_path / "baseline.json"
     results.write_text(json.dumps(RESULTS))
