@@ -25,7 +25,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back format lint types layers spec spec-check
+.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back bench bench-quick format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -8
@@ -62,6 +62,17 @@ test: setup-dev  ## Run the tests
 	$(BIN)/pytest
 
 check: setup-dev lint types layers spec-check test  ## What CI runs: the cheap checks, then the tests
+
+.venv/bench.stamp: .venv/dev.stamp requirements/bench.txt
+	$(PIP) install -q -r requirements/bench.txt
+	touch $@
+
+bench: .venv/bench.stamp  ## Measure beside the rivals (an hour, nothing else running), and compare
+	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.compare
+
+bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minutes
+	$(BIN)/python -m benchmarks --quick
 
 verify: check conformance fuzz read-back  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
 	NANO_OMNI_EXAMPLES=3000 NANO_OMNI_STORM=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos

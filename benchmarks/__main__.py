@@ -1,0 +1,101 @@
+"""The benchmark: `python -m benchmarks [--quick] [--only PART ...] [--record]`.
+
+Starts and stops us and the rivals in turn, writes JSON, tables and plots to `results/`, and says
+which targets are met. `--record` makes this run the baseline of `benchmarks.compare`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.capacity import Capacity
+from benchmarks.chat import measure_chat
+from benchmarks.compare import BASELINE, RESULTS, baseline_of
+from benchmarks.control_path import measure_control_path
+from benchmarks.effort import FULL, QUICK
+from benchmarks.machine import describe
+from benchmarks.plots import plot
+from benchmarks.processes import freeze
+from benchmarks.readme import README, updated
+from benchmarks.speech import Speech
+from benchmarks.systems import BFLOAT16, LITSERVE, OURS, PIPER, all_systems
+from benchmarks.table import markdown
+from benchmarks.targets import summary
+
+if TYPE_CHECKING:
+    from benchmarks.effort import Effort
+    from benchmarks.systems import System
+
+PARTS = ("speech", "capacity", "chat", "control")
+HELD = (LITSERVE, OURS, BFLOAT16)  # whose listeners are counted
+
+
+def main() -> None:
+    """Measure, keep, print."""
+    options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
+    effort = QUICK if options.quick else FULL
+    results = measure(effort, options.only or PARTS)
+    stem = RESULTS.with_name("quick") if options.quick else RESULTS.with_suffix("")
+    stem.parent.mkdir(exist_ok=True)
+    stem.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")
+    stem.with_suffix(".md").write_text(markdown(results))
+    plot(results, stem)
+    if not options.quick and "speech" in results:
+        README.write_text(updated(README.read_text(), results))
+    if options.record:
+        BASELINE.write_text(json.dumps(baseline_of(results), indent=1) + "\n")
+    print(markdown(results))
+    print(summary(results))
+
+
+def measure(effort: Effort, parts: tuple[str, ...]) -> dict[str, Any]:
+    """The parts that are asked for, and the machine. Counting listeners needs the speech rows."""
+    results: dict[str, Any] = {"machine": describe()}
+    if "speech" in parts:
+        systems = all_systems(effort.max_running)
+        results["rivals"] = {each.name: each.versions for each in systems if not each.is_ours}
+        results["speech"] = Speech(systems, effort).measure()
+        if "capacity" in parts and effort.probes:
+            results["capacity"] = _capacity(systems, results["speech"], effort)
+    if "chat" in parts:
+        results["chat"] = measure_chat(effort)
+    if "control" in parts:
+        results["control_path"] = measure_control_path(effort)
+    return results
+
+
+def _capacity(
+    systems: list[System], rows: list[dict[str, Any]], effort: Effort
+) -> list[dict[str, Any]]:
+    found = []
+    reference = next(system for system in systems if system.name == PIPER)
+    with reference.serving() as piper:
+        freeze(piper.pid)
+        for system in systems:
+            if system.name in HELD:
+                made = [
+                    row
+                    for row in rows
+                    if row["system"] == system.name and row["load"] == "burst" and row["at"] >= 8
+                ]
+                throughput = max(row["audio_s_per_s"] for row in made)
+                capacity = Capacity(system, piper, effort)
+                found.append(capacity.measure(throughput, made[0]["audio_s_each"]))
+    return found
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("benchmarks")
+    parser.add_argument("--quick", action="store_true", help="1 and 8 at once only")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="some parts only")
+    parser.add_argument("--record", action="store_true", help="keep the ratios as the baseline")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What one request came to, from its trace: times from its own beginning, in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from benchmarks.http_body import read_body
+from benchmarks.player import Piece, listen
+from benchmarks.sound import SAMPLE_BYTES, first_audible, hear
+
+if TYPE_CHECKING:
+    from benchmarks.http_client import Trace
+    from benchmarks.sound import Heard
+
+BUFFER_S = 0.1
+
+
+@dataclass(slots=True)
+class Outcome:
+    """`good` requests are complete and have sound or text; the rest has `status` to tell why.
+
+    `heard_s`: when a player that starts at first audio sounds the first sample over -40 dB.
+    `dry` and `dry_buffered`: how often a player without and with a buffer of 100 ms ran dry.
+    """
+
+    began_s: float  # after the run began
+    status: int = 0
+    good: bool = False
+    ended_s: float = 0.0
+    first_audio_s: float | None = None
+    heard_s: float | None = None
+    audio_s: float = 0.0
+    dry: int = 0
+    dry_buffered: int = 0
+    silent_s: float = 0.0
+    gaps_s: list[float] = field(default_factory=list)
+    texts: list[tuple[float, str]] = field(default_factory=list)
+    num_tokens: int = 0
+
+    @property
+    def listened_s(self) -> float:
+        """Until the last sample was played, without a buffer."""
+        return (self.first_audio_s or 0.0) + self.audio_s + self.silent_s
+
+
+def outcome_of(trace: Trace, run_began_s: float, kind: str, rate_hz: int) -> Outcome:
+    """Look at a trace."""
+    body = read_body(trace)
+    outcome = Outcome(trace.began_s - run_began_s, body.status)
+    if trace.received:
+        outcome.ended_s = trace.received[-1][0] - trace.began_s
+    if body.status != 200:
+        return outcome
+    heard = hear(body.pieces, kind, rate_hz)
+    outcome.texts = [(at_s - trace.began_s, text) for at_s, text in heard.texts]
+    outcome.num_tokens = heard.num_tokens or len(heard.texts)
+    if heard.samples:
+        _play(outcome, heard, trace.began_s)
+    outcome.good = body.complete and heard.ended and bool(heard.samples or heard.texts)
+    return outcome
+
+
+def _play(outcome: Outcome, heard: Heard, began_s: float) -> None:
+    bytes_per_s = heard.rate_hz * SAMPLE_BYTES
+    pieces = [Piece(at_s - began_s, len(raw) / bytes_per_s) for at_s, raw in heard.samples]
+    plain, buffered = listen(pieces), listen(pieces, BUFFER_S)
+    outcome.first_audio_s = pieces[0].at_s
+    outcome.audio_s = sum(piece.audio_s for piece in pieces)
+    outcome.dry, outcome.silent_s = plain.num_underruns, plain.silent_s
+    outcome.dry_buffered = buffered.num_underruns
+    outcome.gaps_s = [after.at_s - before.at_s for before, after in pairwise(pieces)]
+    audible = first_audible(heard)
+    if audible is not None:
+        outcome.heard_s = _heard_at(pieces, audible / heard.rate_hz)
+
+
+def _heard_at(pieces: list[Piece], offset_s: float) -> float:
+    """When the sample that lies `offset_s` into the audio is played, without a buffer."""
+    before: list[Piece] = []
+    lasts_s = 0.0
+    for piece in pieces:
+        before.append(piece)
+        if lasts_s + piece.audio_s > offset_s:
+            break
+        lasts_s += piece.audio_s
+    left_s = sum(piece.audio_s for piece in before) - offset_s
+    return listen(before).ended_s - left_s

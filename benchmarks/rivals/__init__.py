@@ -1,0 +1,1 @@
+"""What rivals need besides their packages. Run by their own interpreters; imports none of us."""
