@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.talker.text.markup import Cleaner
 from stages.talker.text.splitter import Splitter
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Clause:
 
 def first_clause(texts: Sequence[tuple[float, str]]) -> Clause | None:
     """From the pieces of text in order; None where there is nothing to speak."""
-    splitter = Splitter()
+    splitter = Splitter(Cleaner(""))
     pieces = [piece for _, text in texts for piece in splitter.feed(text)] + splitter.end()
     first = next((piece for piece in pieces if piece.text), None)
     if first is None:
