@@ -51,6 +51,7 @@ def _is_open(scope: Scope) -> bool:
 def _token(headers: Headers) -> bytes:
     """What follows `Bearer`, as it was sent. Raises NoKeyError."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
+    token = token.strip(" \t")  # other spaces may be bytes of the key
+    if scheme.lower() != "bearer" or not token:
         raise NoKeyError
-    return token.strip().encode("latin-1")
+    return token.encode("latin-1")

@@ -51,10 +51,10 @@ def _keys_in_file(settings: Settings) -> Iterable[bytes]:
     if path is None:
         return []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"setting api_keys_file: {error}") from error
-    keys = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    keys = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
     if not keys:
         raise SettingsError(f"setting api_keys_file: there is no key in {path}")
     return [sha256(key.encode()).digest() for key in keys]

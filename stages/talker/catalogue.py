@@ -53,4 +53,4 @@ def _bundled() -> dict[str, Path]:
 def _in_folder(folder: Path | None) -> list[tuple[str, Path]]:
     if folder is None or not folder.is_dir():
         return []
-    return [(path.stem, path) for path in sorted(folder.rglob("*.onnx"))]
+    return [(path.stem, path) for path in sorted(folder.rglob("*.onnx")) if path.is_file()]

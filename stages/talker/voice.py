@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PHONEME_TYPES = ("espeak", "text")
 _LICENCE = re.compile(r"^[\s*-]*licen[cs]e\s*:\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 MAX_CARD_BYTES = 64 * 1024
+MAX_SPEAKERS = 10_000
+MAX_PHONEMES = 4096
+MIN_RATE_HZ, MAX_RATE_HZ = 8_000, 192_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,31 @@ class PiperVoice:
 
 def read_voice(path: Path) -> PiperVoice:
     """The voice whose weights are at `path`. Raises OSError, or ValueError saying what is wrong."""
+    beside = Path(f"{path}.json")
+    if not beside.is_file():  # a pipe would never end
+        raise ValueError(f"{beside.name} is missing, or no plain file")
     try:
-        settings: dict[str, Any] = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
-        return _voice_of(path, settings)
+        settings: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+        voice = _voice_of(path, settings)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path.name}.json is not as Piper writes it: {error!r}") from error
+        raise ValueError(f"{beside.name} is not as Piper writes it: {error!r}") from error
+    _check(voice)
+    return voice
+
+
+def _check(voice: PiperVoice) -> None:
+    """ValueError for what no voice has: it would fail, or never end, when it is spoken."""
+    ids = [number for numbers in voice.id_map.values() for number in numbers]
+    sound = {
+        "sample_rate": MIN_RATE_HZ <= voice.rate_hz <= MAX_RATE_HZ,
+        "length_scale": 0.05 <= voice.length_scale <= 20,
+        "noise_scale": 0 <= voice.noise_scale <= 10,
+        "noise_w": 0 <= voice.noise_w <= 10,
+        "phoneme_id_map": bool(ids) and all(0 <= number < MAX_PHONEMES for number in ids),
+        "espeak.voice": re.fullmatch(r"[\w+-]+", voice.espeak_voice) is not None,
+    }
+    if wrong := [name for name, is_sound in sound.items() if not is_sound]:
+        raise ValueError(f"{voice.path.name}.json: no voice has such {', '.join(wrong)}")
 
 
 def _voice_of(path: Path, settings: dict[str, Any]) -> PiperVoice:
@@ -80,6 +103,8 @@ def _speakers(settings: dict[str, Any]) -> tuple[str, ...]:
     number = int(settings.get("num_speakers", 1))
     if number <= 1:
         return ()
+    if number > MAX_SPEAKERS:
+        raise ValueError(f"no voice has {number} speakers")
     names = {index: name for name, index in (settings.get("speaker_id_map") or {}).items()}
     return tuple(str(names.get(index, index)) for index in range(number))
 

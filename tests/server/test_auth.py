@@ -132,12 +132,13 @@ async def test_without_keys_any_token_will_do():
 
 def test_keys_come_from_the_setting_and_from_the_file(tmp_path, monkeypatch):
     path = tmp_path / "keys"
-    path.write_text("# of the team\n\n  sk-a  \nsk-b\n")
+    path.write_text("# of the team\n\n  sk-a  \n  # more\nsk-b\n", encoding="utf-8-sig")
     monkeypatch.setenv("NANO_OMNI_API_KEYS", "sk-c, sk-d")
     keys = keys_of(Settings(api_keys_file=path))
     assert len({keys.name_of(f"sk-{letter}".encode()) for letter in "abcd"}) == 4
-    with pytest.raises(WrongKeyError):
-        keys.name_of(b"# of the team")
+    for comment in (b"# of the team", b"# more"):
+        with pytest.raises(WrongKeyError):
+            keys.name_of(comment)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"# only this\n", b"\xff\xfe"])

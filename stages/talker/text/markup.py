@@ -118,9 +118,9 @@ class Cleaner:
             announcement = f"{self._code_announcement}\n" if self._code_announcement else ""
             self._say(announcement, at, fence.end())
             return fence.end()
-        if decoration := _DECORATION.match(text, at):
+        if decoration := _DECORATION.match(text, at, at + _MAX_HELD):
             return decoration.end()
-        prefix = _PREFIX.match(text, at)
+        prefix = _PREFIX.match(text, at, at + _MAX_HELD)
         assert prefix is not None
         after = prefix.end()
         if text.startswith("[", after) and prefix[0].strip():

@@ -104,3 +104,12 @@ def test_time_is_linear(unit):
     for character in text:
         cleaner.feed(character)
     assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize("run", ["> ", ".", "-", ":", " ", "\u00a0", "\t"])
+def test_a_run_longer_than_what_is_held_back_is_cut_alike_however_it_comes(run):
+    text = run * 700 + "a"
+    whole, bit_by_bit = Cleaner(""), Cleaner("")
+    parts = [bit_by_bit.feed(text[at : at + 7]) for at in range(0, len(text), 7)]
+    together = whole.feed(text).text + whole.end().text
+    assert "".join(part.text for part in parts) + bit_by_bit.end().text == together

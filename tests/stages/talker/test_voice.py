@@ -1,11 +1,14 @@
 """A voice's settings, and its weights out of the ONNX file."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from stages.pipelines.pipeline import Voice
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.voice import list_voices, read_voice, voice_file
+from stages.talker.voice import bundled_voices, list_voices, read_voice, voice_file
 
 
 def test_settings_come_from_the_file(toy_voice):
@@ -95,3 +98,22 @@ def test_every_convolution_of_the_bundled_voice_has_its_weight(voice_path):
     assert len(onnx.convolutions) == 132
     assert {f"{module}.weight" for module in onnx.convolutions} <= onnx.tensors.keys()
     assert not [name for name in onnx.tensors if name.startswith("onnx::Conv")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("num_speakers", 1_000_000_000),
+        ("phoneme_id_map", {}),
+        ("phoneme_id_map", {"a": [10**6]}),
+        ("audio", {"sample_rate": 1}),
+        ("inference", {"noise_scale": 0.6, "length_scale": 1e9, "noise_w": 0.8}),
+        ("espeak", {"voice": "../../x"}),
+    ],
+)
+def test_what_no_voice_can_be_is_refused_when_it_is_read(tmp_path, key, value):
+    settings = json.loads(Path(f"{bundled_voices()['joe']}.json").read_text())
+    path = tmp_path / "odd.onnx"
+    Path(f"{path}.json").write_text(json.dumps(settings | {key: value}))
+    with pytest.raises(ValueError, match=r"voice|speakers"):
+        read_voice(path)

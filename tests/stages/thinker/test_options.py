@@ -208,3 +208,15 @@ def test_a_schema_that_cannot_be_kept_to_is_refused(schema):
 @pytest.mark.parametrize("schema", ["{}", '{"type": "object"}', json.dumps(CITY)])
 def test_a_schema_that_can_be_kept_to_is_taken(schema):
     check_schema(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^(a?){500}a{500}$"},
+        {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(1500)}},
+    ],
+)
+def test_a_schema_that_becomes_too_large_as_the_text_grows_is_refused_before(schema):
+    with pytest.raises(ValueError, match=r"(?i)error"):
+        check_schema(json.dumps(schema))
