@@ -75,7 +75,7 @@ bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minute
 	$(BIN)/python -m benchmarks --quick
 
 verify: check conformance fuzz read-back  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
-	NANO_OMNI_EXAMPLES=3000 NANO_OMNI_STORM=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
+	STATE_MACHINE_EXAMPLES=3000 STORM_REQUESTS=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
 	$(BIN)/python -m tests.conformance.run

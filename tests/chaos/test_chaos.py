@@ -1,6 +1,6 @@
 """A server of faulty fakes under a storm: every request ends once, and nothing is left.
 
-`NANO_OMNI_STORM` sets how many requests (`make verify`: 500 and more).
+`STORM_REQUESTS` sets how many requests (`make verify`: 500 and more).
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import pytest
 from tests.chaos.client import post
 from tests.chaos.process import children, free_port, holding, server
 
-STORM = int(os.environ.get("NANO_OMNI_STORM", "150"))  # noqa: TID251
+STORM = int(os.environ.get("STORM_REQUESTS", "150"))  # noqa: TID251
 NUM_DEATHS = STORM // 100 + 1
 WORDS = " word" * 60
 

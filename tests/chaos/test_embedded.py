@@ -16,7 +16,7 @@ from tests.chaos.test_chaos import chat, speech, until
 
 pytestmark = pytest.mark.model
 
-COUNT = int(os.environ.get("NANO_OMNI_STORM", "150")) // 10  # noqa: TID251
+COUNT = int(os.environ.get("STORM_REQUESTS", "150")) // 10  # noqa: TID251
 TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds. "
 
 

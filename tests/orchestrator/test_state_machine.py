@@ -1,7 +1,7 @@
 """Any order of outputs, errors, aborts, deaths, silence, leaving and late outputs; I1 to I10 hold.
 
 Hypothesis drives both forms over scripted stages on a virtual clock and looks after every step.
-`NANO_OMNI_EXAMPLES` sets how many runs (`make verify` sets many).
+`STATE_MACHINE_EXAMPLES` sets how many runs (`make verify` sets many).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from stages.errors import OmniError, RequestError, WorkerDiedError
 from tests.orchestrator.scripted import ScriptedStage, settle
 from tests.virtual_clock import VirtualClockLoop
 
-EXAMPLES = int(os.environ.get("NANO_OMNI_EXAMPLES", "400"))  # noqa: TID251
+EXAMPLES = int(os.environ.get("STATE_MACHINE_EXAMPLES", "400"))  # noqa: TID251
 FINAL = {0, 2}
 DEADLINE_S = 20.0
 STAGES = st.integers(0, 2)
