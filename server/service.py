@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -23,11 +24,13 @@ from stages.errors import StartError, UnavailableError
 from stages.pipelines.pipeline import Pipeline, prewarm_fn
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from orchestrator.supervisor import Supervised
+    from server.live import OpenStream
     from server.outputs import Runner
     from server.settings import Settings
+    from stages.messages import Request
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +64,16 @@ class Served:
     pipeline: Pipeline
     runner: Runner
     voices: Voices
+
+    def open(self, requests: Sequence[Request], deadline_s: float, key: str) -> OpenStream:
+        """What runs `requests`, admitted all or none on the account of `key`, once entered."""
+        return partial(
+            self.runner.group,
+            requests,
+            last_stage=requests[0].last_stage,
+            deadline_s=deadline_s,
+            key=key,
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -44,15 +44,8 @@ def speech_response(
         reply = partial(_send_events, plan, len(body.input), settings.ping_s)
     else:
         reply = partial(_send_file, plan)
-    request = plan.request
     return LiveResponse(
-        partial(
-            plan.served.runner.stream,
-            request,
-            last_stage=request.last_stage,
-            deadline_s=plan.deadline_s,
-            key=key,
-        ),
+        plan.served.open((plan.request,), plan.deadline_s, key),
         reply,
         settings.stall_s,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openapi.problems import Problem
 from server.errors import RefusedError
 from server.voices import NOTHING_TO_SPEAK
-from stages.pipelines.pipeline import SpeechOptions
+from stages.messages import TalkerParams
 from stages.talker.text.markup import cleaned
 from stages.talker.text.scripts import unspeakable
 from stages.talker.text.traced import Traced
@@ -29,9 +29,9 @@ def speech_options(
     seed: int,
     speed: float = 1.0,
     where: str = "",
-) -> SpeechOptions:
+) -> TalkerParams:
     """How the stages are to speak. Raises RefusedError naming `speaker`, after `where`."""
-    return SpeechOptions(
+    return TalkerParams(
         voice=voice.name,
         seed=seed,
         speed=speed,
@@ -47,7 +47,7 @@ def speech_options(
     )
 
 
-def check_text(text: str, voice: Voice, options: SpeechOptions, pipeline: Pipeline) -> None:
+def check_text(text: str, voice: Voice, options: TalkerParams, pipeline: Pipeline) -> None:
     """Refuse a text of which nothing is left to speak, or not everything can be spoken."""
     said = cleaned(text, options.code_announcement) if options.clean else Traced.of(text)
     if not pipeline.speakable(said.text):

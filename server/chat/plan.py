@@ -26,7 +26,7 @@ from server.writers import (
     seed_after,
     writer_of,
 )
-from stages.messages import Request, Sampling, ThinkerParams
+from stages.messages import Request, Sampling, TalkerParams, ThinkerParams
 from stages.pipelines.pipeline import chat_request
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from server.kept import Kept
     from server.service import Served, Service
     from server.settings import Settings
-    from stages.pipelines.pipeline import ChatPrompts, SpeechOptions, Voice
+    from stages.pipelines.pipeline import ChatPrompts, Voice
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ async def plan_chat(service: Service, body: ChatRequest, transcripts: Kept[str])
     )
 
 
-def _choice(thinker: ThinkerParams, speech: SpeechOptions | None, index: int) -> Request:
+def _choice(thinker: ThinkerParams, speech: TalkerParams | None, index: int) -> Request:
     sampling = thinker.sampling
     sampling = replace(sampling, seed=seed_after(sampling.seed, index))
     if speech is not None:
@@ -94,7 +94,7 @@ def _choice(thinker: ThinkerParams, speech: SpeechOptions | None, index: int) ->
 
 def _speech(
     body: ChatRequest, served: Served, seed: int, settings: Settings
-) -> tuple[Voice, SpeechOptions] | tuple[None, None]:
+) -> tuple[Voice, TalkerParams] | tuple[None, None]:
     if not body.wants_audio:
         return None, None
     if body.audio is None:

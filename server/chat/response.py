@@ -39,13 +39,7 @@ def chat_response(
     whole = partial(_send_whole, plan, names, keep)
     reply = partial(_send_chunks, plan, names, keep, settings.ping_s) if plan.stream else whole
     return LiveResponse(
-        partial(
-            plan.served.runner.group,
-            plan.requests,
-            last_stage=plan.requests[0].last_stage,
-            deadline_s=plan.deadline_s,
-            key=key,
-        ),
+        plan.served.open(plan.requests, plan.deadline_s, key),
         reply,
         settings.stall_s,
     )

@@ -42,13 +42,7 @@ def completion_response(plan: CompletionPlan, settings: Settings, key: str = "")
     whole = partial(_send_whole, plan, bare)
     reply = partial(_send_events, plan, bare, settings.ping_s) if plan.stream else whole
     return LiveResponse(
-        partial(
-            plan.served.runner.group,
-            plan.requests,
-            last_stage=0,
-            deadline_s=plan.deadline_s,
-            key=key,
-        ),
+        plan.served.open(plan.requests, plan.deadline_s, key),
         reply,
         settings.stall_s,
     )

@@ -33,13 +33,7 @@ def response_response(
     whole = partial(_send_whole, plan, stored)
     reply = partial(_send_events, plan, stored, settings.ping_s) if plan.stream else whole
     return LiveResponse(
-        partial(
-            plan.served.runner.stream,
-            plan.request,
-            last_stage=0,
-            deadline_s=plan.deadline_s,
-            key=key,
-        ),
+        plan.served.open((plan.request,), plan.deadline_s, key),
         reply,
         settings.stall_s,
     )

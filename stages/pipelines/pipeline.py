@@ -71,50 +71,19 @@ class ChatPrompts(Protocol):
         """ValueError for a JSON schema (as text) that replies cannot be kept to."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpeechOptions:
-    """How a request wants to be spoken; see `TalkerParams`. None is the voice's own."""
-
-    voice: str
-    seed: int
-    speed: float = 1.0
-    noise_scale: float | None = None
-    noise_w: float | None = None
-    length_scale: float | None = None
-    sentence_silence_s: float | None = None
-    speaker: int = 0
-    clean: bool = True
-    code_announcement: str = ""
-    captions: bool = False
-    file: VoiceFile | None = None
-
-    def params(self) -> tuple[TalkerParams, Code2WavParams]:
-        """The parameters of the two speaking stages."""
-        talker = TalkerParams(
-            voice=self.voice,
-            seed=self.seed,
-            speed=self.speed,
-            noise_scale=self.noise_scale,
-            noise_w=self.noise_w,
-            length_scale=self.length_scale,
-            sentence_silence_s=self.sentence_silence_s,
-            speaker=self.speaker,
-            clean=self.clean,
-            code_announcement=self.code_announcement,
-            captions=self.captions,
-            file=self.file,
-        )
-        return talker, Code2WavParams(self.voice, self.speaker, self.file)
-
-
-def speech_request(text: str, speech: SpeechOptions) -> Request:
+def speech_request(text: str, talker: TalkerParams) -> Request:
     """A request of a speech pipeline: talker, code2wav."""
-    return Request(speech.params(), (TextChunk(text),))
+    return Request(_speaking(talker), (TextChunk(text),))
 
 
-def chat_request(thinker: ThinkerParams, speech: SpeechOptions | None = None) -> Request:
-    """A request of a chat pipeline: the thinker alone, or with `speech` all three stages."""
-    return Request((thinker, *(speech.params() if speech else ())))
+def chat_request(thinker: ThinkerParams, talker: TalkerParams | None = None) -> Request:
+    """A request of a chat pipeline: the thinker alone, or with a `talker` all three stages."""
+    return Request((thinker, *(_speaking(talker) if talker else ())))
+
+
+def _speaking(talker: TalkerParams) -> tuple[TalkerParams, Code2WavParams]:
+    """The parameters of both speaking stages."""
+    return talker, Code2WavParams(talker.voice, talker.speaker, talker.file)
 
 
 def prewarm_fn(stage_id: int, request: Request) -> StageInput:

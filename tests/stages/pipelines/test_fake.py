@@ -12,6 +12,7 @@ from stages.messages import (
     AudioEnd,
     Sampling,
     StageInput,
+    TalkerParams,
     TextChunk,
     TextEnd,
     ThinkerParams,
@@ -20,13 +21,12 @@ from stages.pipelines.deployment import Deployment
 from stages.pipelines.fake import build_fake
 from stages.pipelines.pipeline import (
     Message,
-    SpeechOptions,
     chat_request,
     prewarm_fn,
     speech_request,
 )
 
-VOICE = SpeechOptions("fake-low", seed=1)
+VOICE = TalkerParams("fake-low", seed=1)
 
 
 @pytest.fixture(params=[ThreadExecutor, ProcessExecutor], ids=["thread", "process"])
