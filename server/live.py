@@ -9,6 +9,7 @@ who takes nothing for too long is cut off.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -40,13 +41,19 @@ RUN = "nano_omni.run"  # in a scope: the id under which the orchestrator ran the
 class HeldSend:
     """Sends the response's start together with its first body message. `started`: it is out.
 
-    Raises ClientDisconnect where the server says that nobody is there any more, and where nobody
-    has taken anything for `stall_s`.
+    Raises ClientDisconnect where the server says that nobody is there any more. Calls `give_up`
+    where somebody sends and nothing has been taken for `stall_s`: by one timer for the whole
+    response, as one for each message costs as much as the message.
     """
 
-    def __init__(self, send: Send, stall_s: float) -> None:
+    def __init__(self, send: Send, stall_s: float, give_up: Callable[[], None]) -> None:
         self._send = send
         self._stall_s = stall_s
+        self._give_up = give_up
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._num_sending = 0  # a ping and an event may come together
+        self._moved_at = 0.0
         self._lock = anyio.Lock()
         self._start: Message = {}
         self.started = False
@@ -55,22 +62,45 @@ class HeldSend:
         if message["type"] == "http.response.start":
             self._start = message
             return
+        self._begin()
         try:
-            with anyio.fail_after(self._stall_s):
-                if not self.started:
-                    await self._send_start()
-                await self._send(message)
-        except TimeoutError:
-            log.warning("reader_stalled", after_s=self._stall_s)
-            raise StalledReaderError from None
+            if not self.started:
+                await self._send_start()
+            await self._send(message)
         except OSError:  # ASGI 2.4: the client is gone
             raise ClientDisconnect from None
+        finally:
+            self._num_sending -= 1
+            self._moved_at = self._loop.time()
+
+    def close(self) -> None:
+        """Nothing is sent any more."""
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def _send_start(self) -> None:
-        async with self._lock:  # a ping and the first event may come together
+        async with self._lock:
             if not self.started:
                 await self._send(self._start)
                 self.started = True
+                self._moved_at = self._loop.time()
+
+    def _begin(self) -> None:
+        if not self._num_sending:
+            self._moved_at = self._loop.time()
+        self._num_sending += 1
+        if self._timer is None:
+            self._watch()
+
+    def _watch(self) -> None:
+        self._timer = self._loop.call_at(self._moved_at + self._stall_s, self._judge)
+
+    def _judge(self) -> None:
+        self._timer = None
+        if self._num_sending and self._loop.time() >= self._moved_at + self._stall_s:
+            self._give_up()
+        elif self._num_sending:
+            self._watch()
 
 
 class LazyStream:
@@ -118,22 +148,27 @@ class LiveResponse(Response):
         self._reply = reply
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        held = HeldSend(send, self._stall_s)
+        reading = anyio.CancelScope()
+        held = HeldSend(send, self._stall_s, reading.cancel)
         try:
             async with while_connected(receive), aclosing(LazyStream(self._open_stream)) as source:
                 try:
-                    await self._reply(Outputs(source), scope, held)
+                    with reading:
+                        await self._reply(Outputs(source), scope, held)
                 finally:
                     scope[RUN] = source.request_id
         except ClientDisconnect:
             return
-        except StalledReaderError as error:
-            raise BrokenStreamError from error
         except Exception as error:
             if held.started:
                 log_failure(error)
                 raise BrokenStreamError from error
             raise
+        finally:
+            held.close()
+        if reading.cancelled_caught:
+            log.warning("reader_stalled", after_s=self._stall_s)
+            raise BrokenStreamError from StalledReaderError()
 
 
 @asynccontextmanager

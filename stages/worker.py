@@ -106,9 +106,9 @@ class Worker:
                 self._submit(order)
             case Abort(face, request_id):
                 self._abort(face, request_id)
-            case Credit(request_id, chunks):
-                if (request := self._open.get(request_id)) is not None:
-                    request.credit += chunks
+            case Credit(chunks):
+                for request_id in chunks.keys() & self._open.keys():
+                    self._open[request_id].credit += chunks[request_id]
                     self._touched.add(request_id)
             case Stop():
                 self._stopping = True

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stages.messages import StageInput, StageOutput
 
 
@@ -28,10 +30,9 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """The client consumed `chunks` more of what the request reported."""
+    """The client consumed so many `chunks` more of what requests reported, by their ids."""
 
-    request_id: str
-    chunks: int
+    chunks: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ Belongs to the event loop's thread.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from stages.channel import Channel
@@ -27,6 +28,7 @@ class Face:
         self._index = index
         self._post = post
         self._outputs: Channel[StageOutput] = Channel()
+        self._credit: Counter[str] = Counter()
         self._aborts: dict[str, asyncio.Future[None]] = {}
         self._down: Exception | None = UnavailableError("the worker was not started")
         self._up = asyncio.Event()
@@ -64,9 +66,15 @@ class Face:
         await asyncio.shield(done)
 
     def credit(self, request_id: str, chunks: int) -> None:
-        """The client consumed `chunks` more."""
+        """The client consumed `chunks` more. Told once a turn of the loop: it wakes the worker."""
+        if not self._credit:
+            asyncio.get_running_loop().call_soon(self._tell_credit)
+        self._credit[request_id] += chunks
+
+    def _tell_credit(self) -> None:
         if self._down is None:
-            self._post(Credit(request_id, chunks))
+            self._post(Credit(dict(self._credit)))
+        self._credit.clear()
 
     def deliver(self, report: Report) -> None:
         """Take one report of the worker."""

@@ -126,10 +126,10 @@ def test_a_request_without_credit_waits_and_the_others_go_on():
     assert [r[1] for r in first if r[0] == "a"] == [TextChunk("a"), TextChunk("b")]
     assert ("b", "end", True) in first
     assert harness.turn() == []
-    second = harness.turn(Credit("a", 1))
+    second = harness.turn(Credit({"a": 1}))
     assert second == [("a", TextChunk("c"), False)]
-    assert harness.turn(Credit("a", 1)) == [("a", TextChunk("d"), False)]
-    assert harness.turn(Credit("a", 1)) == [("a", "end", True)]
+    assert harness.turn(Credit({"a": 1})) == [("a", TextChunk("d"), False)]
+    assert harness.turn(Credit({"a": 1})) == [("a", "end", True)]
 
 
 def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_consumed():
@@ -139,12 +139,12 @@ def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_con
     assert harness.sent() == [TextChunk("a"), TextChunk("b")]
     edge.consumed("a")
     edge.consumed("a")
-    assert harness.turn(Credit("a", 0)) == []
+    assert harness.turn(Credit({"a": 0})) == []
     assert harness.sent() == [TextChunk("c"), Mark.END]
     edge.consumed("a")
-    assert harness.turn(Credit("a", 0)) == []
+    assert harness.turn(Credit({"a": 0})) == []
     edge.consumed("a")
-    assert harness.turn(Credit("a", 0)) == [("a", "end", True)]
+    assert harness.turn(Credit({"a": 0})) == [("a", "end", True)]
     assert harness.after.stats().num_lanes == 0
 
 
@@ -154,7 +154,7 @@ def test_chunks_that_come_before_the_submit_wait_for_it():
     sender.open("a")
     sender.send("a", TextChunk("early"))
     sender.end("a")
-    assert harness.turn(Credit("nobody", 1)) == []
+    assert harness.turn(Credit({"nobody": 1})) == []
     assert not sender.drained("a")
     assert harness.turn(submit("a", over_edge=True)) == [
         ("a", TextChunk("early"), False),
@@ -168,7 +168,7 @@ def test_an_abort_in_place_of_the_submit_frees_what_came_early():
     sender = harness.before.sender
     sender.open("a")
     sender.send("a", TextChunk("early"))
-    harness.turn(Credit("nobody", 1))
+    harness.turn(Credit({"nobody": 1}))
     assert harness.turn(Abort(0, "a")) == [("aborted", "a")]
     assert sender.drained("a")
     assert harness.worker._parked == {}
