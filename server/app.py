@@ -15,12 +15,14 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from openapi.problems import Problem, param_of
+from server import VERSION
 from server.auth import Auth
 from server.cors import Cors
 from server.edge import Edge
 from server.errors import RefusedError, log_failure
 from server.keys import keys_of
 from server.methods import Methods
+from server.rooted import Rooted
 from server.routes.chat import chat_routes
 from server.routes.completions import completion_routes
 from server.routes.document import document_routes
@@ -40,10 +42,8 @@ if TYPE_CHECKING:
 
     from server.service import Service
 
-VERSION = "0.1.0"
 
-
-def create_app(service: Service) -> Edge:
+def create_app(service: Service) -> ASGIApp:
     """The whole application as ASGI. Raises SettingsError where the keys cannot be read."""
     # Streams that run may finish on shutdown.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
@@ -51,7 +51,8 @@ def create_app(service: Service) -> Edge:
     app: ASGIApp = Auth(Methods(api, list(_routes_of(api))), keys_of(settings))
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    return Edge(app)
+    app = Edge(app)
+    return Rooted(app, settings.root_path) if settings.root_path else app
 
 
 def create_api(service: Service) -> FastAPI:
