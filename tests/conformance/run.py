@@ -1,8 +1,8 @@
-"""`make conformance`: other people's clients, and the checks of `nano-omni selftest`, against a server
-of fakes, and a table of what held.
+"""`make conformance`: other people's clients against a server of fakes, and a table of what held.
 
-Each client has an environment of its own below `.venvs/`, made on the first run from the pinned
-list beside this file. `python -m tests.conformance.run [NAME...]` runs only those that are named.
+The checks of `nano-omni selftest` are one of them. Each client has an environment of its own below
+`.venvs/`, made on the first run from the pinned list beside this file.
+`python -m tests.conformance.run [NAME...]` runs only those that are named.
 """
 
 from __future__ import annotations
