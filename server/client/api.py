@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 import httpx2
 
@@ -58,26 +59,24 @@ class Offer:
 
 
 def offer_of(client: httpx2.Client) -> Offer:
-    """What there is. Servers without `/v1/audio/models` are not known to have a speech model.
+    """What there is. A server without one of the lists is not known to have such models.
 
     Raises RemoteError.
     """
-    names = tuple(str(model["id"]) for model in get(client, "/v1/models")["data"])
-    speaking = client.get("/v1/audio/models")
-    found = speaking.json()["data"] if speaking.status_code == 200 else []
-    speech = tuple(str(model["id"]) for model in found)
-    return Offer(speech, tuple(name for name in names if name not in speech))
+    speech = _names(client, "/v1/audio/models")
+    others = _names(client, "/v1/models")
+    return Offer(speech, tuple(name for name in others if name not in speech))
 
 
-def get(client: httpx2.Client, path: str) -> dict[str, Any]:
-    """A JSON object. Raises RemoteError."""
+def _names(client: httpx2.Client, path: str) -> tuple[str, ...]:
     try:
         reply = client.get(path)
     except httpx2.HTTPError as error:
         raise RemoteError(f"{client.base_url}: {error}") from error
+    if reply.status_code == HTTPStatus.NOT_FOUND:
+        return ()
     check(reply)
-    found: dict[str, Any] = reply.json()
-    return found
+    return tuple(str(model["id"]) for model in reply.json()["data"])
 
 
 def check(reply: httpx2.Response) -> None:

@@ -15,7 +15,7 @@ ENDS = ("stop", "length")
 
 def check_models_are_listed(subject: Subject) -> None:
     """Each with its id."""
-    listing = subject.client.get("/v1/models").json()
+    listing = subject.get("/v1/models").json()
     expect(listing.get("object") == "list", f"it is a {listing.get('object')!r}, not a list")
     expect(all(model["id"] for model in listing["data"]), "there is a model without an id")
 

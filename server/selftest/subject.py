@@ -59,21 +59,20 @@ class Subject:
             raise NotOfferedError("no chat model")
         return self.chat_model
 
+    def get(self, path: str) -> httpx2.Response:
+        """A reply that is a success."""
+        return _success(self.client.get(path))
+
     def post(self, path: str, body: object) -> httpx2.Response:
         """A reply that is a success."""
-        reply = self.client.post(path, json=body)
-        if not reply.is_success:
-            _unless_missing(reply)
-            raise WrongError(f"HTTP {reply.status_code}: {reply.text[:200]}")
-        return reply
+        return _success(self.client.post(path, json=body))
 
     def stream(self, path: str, body: object) -> list[str]:
         """The data of all events; the last is `[DONE]` where the server sends that."""
         with self.client.stream("POST", path, json=body, timeout=TIMEOUT) as reply:
             if not reply.is_success:
                 reply.read()
-                _unless_missing(reply)
-                raise WrongError(f"HTTP {reply.status_code}: {reply.text[:200]}")
+            _success(reply)
             kind = reply.headers.get("content-type", "")
             expect(kind.startswith("text/event-stream"), f"its type is {kind!r}, not events")
             return list(events(reply.iter_lines()))
@@ -91,7 +90,14 @@ class Subject:
         return error_in(reply, status)
 
 
-def _unless_missing(reply: httpx2.Response) -> None:
+def _success(reply: httpx2.Response) -> httpx2.Response:
+    if reply.is_success:
+        return reply
+    _check_offered(reply)
+    raise WrongError(f"HTTP {reply.status_code}: {reply.text[:200]}")
+
+
+def _check_offered(reply: httpx2.Response) -> None:
     """Without the route there is nothing to check. A model that is not there is another thing."""
     if reply.status_code in MISSING and "model" not in reply.text:
         raise NotOfferedError(f"HTTP {reply.status_code}")
@@ -99,6 +105,7 @@ def _unless_missing(reply: httpx2.Response) -> None:
 
 def error_in(reply: httpx2.Response, status: int) -> dict[str, Any]:
     """The error of a refusal, which has OpenAI's form."""
+    _check_offered(reply)
     said = f"HTTP {reply.status_code}: {reply.text[:120]}"
     expect(reply.status_code == status, f"{said}, where {status} was due")
     try:
