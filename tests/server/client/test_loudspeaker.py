@@ -1,5 +1,7 @@
 """The loudspeaker, with programs that stand in for players: all of it is heard, or nothing is."""
 
+import os
+
 import pytest
 
 from server.client.loudspeaker import Loudspeaker
@@ -51,10 +53,10 @@ def test_where_all_players_fail_nothing_is_heard(players):
 
 
 def test_it_stops_at_once(players, tmp_path):
-    players("aplay", f"echo $$ > {tmp_path}/pid; exec /bin/sleep 1000")
+    os.mkfifo(tmp_path / "began")
+    players("aplay", f"echo > {tmp_path}/began; exec /bin/sleep 1000")
     speaker = Loudspeaker()
     speaker.feed(bytes(200_000))
-    while not (tmp_path / "pid").exists():
-        pass
+    (tmp_path / "began").read_bytes()
     speaker.stop()
     assert not speaker.heard
