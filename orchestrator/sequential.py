@@ -449,8 +449,8 @@ class Orchestrator:
             state.ticket.release()
         if not self._states:
             self._idle.set()
-        if state.record.on_end is not None:
-            state.record.on_end()
+        if state.record.on_end is not None:  # whatever it does, the dispatcher goes on
+            asyncio.get_running_loop().call_soon(state.record.on_end)
 
     def _consumed(self, request_id: str, stage_id: int, data: Any) -> None:
         """Give the stage its credit back for one output."""

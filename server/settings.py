@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "NANO_OMNI_"
+OTLP_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 Seconds = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -115,6 +116,12 @@ class Settings(BaseSettings):
     # A stage must be up after `start_s`. On SIGTERM, streams may go on for `shutdown_s`.
     start_s: Seconds = 300.0
     shutdown_s: Seconds = 30.0
+    # What is shown of requests. `debug_routes` opens their timelines, `log_texts` puts what was
+    # asked into the log. Traces go to an OTLP collector, over HTTP; OpenTelemetry's own variable,
+    # OTEL_EXPORTER_OTLP_ENDPOINT, counts where ours is not set.
+    debug_routes: bool = False
+    log_texts: bool = False
+    otlp_endpoint: str = ""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
 
@@ -128,6 +135,8 @@ def load_settings(given: Mapping[str, object]) -> Settings:
     unknown = names - {PREFIX + name.upper() for name in Settings.model_fields}
     if unknown:
         raise SettingsError(f"there is no setting {', '.join(sorted(unknown))}")
+    if OTLP_VARIABLE in os.environ and PREFIX + "OTLP_ENDPOINT" not in os.environ:  # noqa: TID251
+        given = {"otlp_endpoint": os.environ[OTLP_VARIABLE], **given}  # noqa: TID251
     try:
         return Settings.model_validate(given)
     except ValidationError as error:
