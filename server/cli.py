@@ -1,4 +1,4 @@
-"""The command line: `nano-omni serve`, `say`, `models` and `voices`.
+"""The command line: `nano-omni serve`, `say`, `models`, `voices` and `trace`.
 
 Options beat the environment (see `settings.py`). Errors are one line and a status that is not 0.
 """
@@ -20,6 +20,7 @@ from server.say import say
 from server.serve import listen, note_openness, serve
 from server.service import Service
 from server.settings import Settings, SettingsError, load_settings
+from server.trace import write_trace
 from stages.errors import OmniError
 from stages.pipelines.build import build
 from stages.pipelines.config import BuildConfig, Placement
@@ -76,6 +77,9 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
             _models(settings)
         case "voices":
             _voices(settings, options.add)
+        case "trace":
+            write_trace(options.url, options.api_key, options.id, options.output)
+            _tell(f"{options.output}: open it in https://ui.perfetto.dev")
 
 
 def _serve(settings: Settings) -> None:
@@ -171,6 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (serve_parser, say_parser, models_parser):
         _add_model_options(command)
     _add_voices_parser(commands)
+    _add_trace_parser(commands)
     return parser
 
 
@@ -182,6 +187,14 @@ def _add_voices_parser(commands: Commands) -> None:
     add_parser.add_argument("--voices-dir", default=argparse.SUPPRESS, help=VOICES_DIR)
     add_parser.add_argument("add", metavar="NAME", help="as in en_US-lessac-medium")
     voices_parser.set_defaults(add=None)
+
+
+def _add_trace_parser(commands: Commands) -> None:
+    trace_parser = commands.add_parser("trace", help="fetch a request's timeline, for Perfetto")
+    trace_parser.add_argument("id", help="the x-request-id of its response")
+    trace_parser.add_argument("-o", "--output", type=Path, default=Path("trace.json"))
+    trace_parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server")
+    trace_parser.add_argument("--api-key", default="", help="a key of it, where it has some")
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
