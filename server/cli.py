@@ -25,6 +25,7 @@ COMMANDS = {
     "models": "list the models and their voices",
     "bench": "put a short load on a server and say how soon and how smoothly it speaks",
     "selftest": "check what a server sends, ours or another",
+    "trace": "fetch a request's timeline from a server, for Perfetto",
     "config": "show the settings and where each comes from",
     "completion": "print what makes a shell complete commands and options",
 }

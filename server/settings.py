@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 PREFIX = "NANO_OMNI_"
 FILE_VARIABLE = PREFIX + "CONFIG"
+OTLP_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"  # OpenTelemetry's own
 CLIENT_KEY_VARIABLE = PREFIX + "API_KEY"  # for commands that are clients
 
 Seconds = Annotated[float, Field(gt=0.0)]
@@ -143,6 +144,15 @@ class Settings(BaseModel):
     max_waiting: Annotated[int, Field(ge=0)] = 32
     """How many more wait for their turn; beyond that the answer is 429."""
 
+    debug_routes: bool = False
+    """Whether the timelines of requests can be asked for (docs/timeline.md)."""
+
+    log_texts: bool = False
+    """Whether what was asked is written into the log."""
+
+    otlp_endpoint: str = ""
+    """Where traces go: an OTLP collector, over HTTP. `OTEL_EXPORTER_OTLP_ENDPOINT` counts too."""
+
     stall_s: Seconds = 30.0
     """A reader that takes nothing for so long is cut off."""
 
@@ -251,7 +261,12 @@ def _environment() -> dict[str, tuple[object, str]]:
     }
     if unknown := found - set(known):
         raise SettingsError(f"there is no setting {', '.join(sorted(unknown))}")
-    return {known[name]: (environment[name], name) for name in found}
+    given: dict[str, tuple[object, str]] = {
+        known[name]: (environment[name], name) for name in found
+    }
+    if OTLP_VARIABLE in environment:
+        given.setdefault("otlp_endpoint", (environment[OTLP_VARIABLE], OTLP_VARIABLE))
+    return given
 
 
 def _in_file(path: Path | None) -> dict[str, tuple[object, str]]:
