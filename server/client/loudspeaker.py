@@ -37,6 +37,8 @@ class Loudspeaker:
         self._coming: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._kept: list[bytes] = []
         self._ended = False
+        self._stopped = False
+        self._lock = threading.Lock()  # between starting a program and telling it to stop
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._play, daemon=True)
         self._thread.start()
@@ -53,8 +55,10 @@ class Loudspeaker:
     def stop(self) -> None:
         """Be silent now."""
         self._coming.put(None)
-        if self._process is not None:
-            self._process.terminate()
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.terminate()
         self._thread.join()
 
     def _play(self) -> None:
@@ -68,10 +72,16 @@ class Loudspeaker:
     def _played_by(self, command: tuple[str, ...]) -> bool:
         """Whether the program took all of it, also what one before it did not."""
         try:
-            with subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            ) as process:
-                self._process = process
+            with self._lock:
+                if self._stopped:
+                    return False
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            with self._process as process:
                 assert process.stdin is not None
                 for sound in self._sounds():
                     process.stdin.write(sound)

@@ -52,11 +52,13 @@ def test_where_all_players_fail_nothing_is_heard(players):
     assert not play(bytes(200_000))
 
 
-def test_it_stops_at_once(players, tmp_path):
+def test_it_stops_at_once_and_no_other_player_goes_on(players, tmp_path):
     os.mkfifo(tmp_path / "began")
     players("aplay", f"echo > {tmp_path}/began; exec /bin/sleep 1000")
+    players("ffplay", f"/bin/cat > {tmp_path}/heard")
     speaker = Loudspeaker()
     speaker.feed(bytes(200_000))
     (tmp_path / "began").read_bytes()
     speaker.stop()
     assert not speaker.heard
+    assert not (tmp_path / "heard").exists()
