@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
     from server.settings import Settings
 
-QUIET = ("uvicorn", "sse_starlette", "asyncio")  # sse_starlette's debug records hold the events
+QUIET = (
+    "uvicorn",
+    "sse_starlette",
+    "asyncio",
+    "httpx2",
+)  # sse_starlette's debug records hold the events
 SHARED: tuple[Processor, ...] = (
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
