@@ -126,6 +126,8 @@ async def test_running_waiting_and_refused_are_what_they_are_now():
             first.left.set()
         await anyio.wait_all_tasks_blocked()
         after = await metrics_of(app)
+    assert metrics["nano_omni_oldest_wait_seconds", ""] > after["nano_omni_oldest_wait_seconds", ""]
+    assert after["nano_omni_oldest_wait_seconds", ""] == 0
     assert metrics["nano_omni_requests_running", ""] == 1
     assert metrics["nano_omni_requests_waiting", ""] == 1
     assert metrics["nano_omni_requests_refused_total", ""] == 1
@@ -133,15 +135,21 @@ async def test_running_waiting_and_refused_are_what_they_are_now():
     assert after["nano_omni_requests_running", ""] == after["nano_omni_requests_waiting", ""] == 0
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """A player that should have begun a second before the first sound: it always waits."""
+    monkeypatch.setattr("server.watch.player.BUFFER_S", -1.0)
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_a_pause_in_a_stream_that_a_player_would_hear_is_an_underrun():
     async with scripted(sounder=()) as (app, deployment):
         request = post("/v1/audio/speech", SPEECH)
         sounder = deployment.speech[1]
         async with running(request, app):
             await sounder.has(1)
-            sounder.report(tone(240))  # 10 ms, heard from 100 ms on
+            sounder.report(tone(240))
             await request.got_bytes.wait()
-            await anyio.sleep(0.15)
             sounder.report(tone(240))
             sounder.report(AudioEnd(480, 1))
         metrics = await metrics_of(app)
@@ -150,6 +158,7 @@ async def test_a_pause_in_a_stream_that_a_player_would_hear_is_an_underrun():
     assert metrics["nano_omni_underrun_seconds_total", SPEECH_LABELS] > 0
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_reply_that_is_sent_whole_has_no_underruns():
     async with scripted(sounder=()) as (app, deployment):
         request = post("/v1/chat/completions", SPOKEN)
@@ -157,7 +166,7 @@ async def test_a_reply_that_is_sent_whole_has_no_underruns():
         async with running(request, app):
             await sounder.has(1)
             sounder.report(tone(240))
-            await anyio.sleep(0.15)
+            await anyio.wait_all_tasks_blocked()
             sounder.report(tone(240))
             sounder.report(AudioEnd(480, 1))
         metrics = await metrics_of(app)
