@@ -4,6 +4,7 @@ ServerError
 ├── RefusedError        the request is wrong, and the client can see how
 │   ├── UnknownModelError   it names a model that is not here
 │   ├── UnknownResponseError  it names a response that is not stored
+│   ├── UnknownTimelineError  it names a request that is not remembered
 │   ├── TooLargeError       its body is larger than the server takes
 │   ├── NoKeyError          it has no API key, and the server asks for one
 │   └── WrongKeyError       its API key is none of the server's
@@ -77,6 +78,14 @@ class UnknownResponseError(RefusedError):
         super().__init__(Problem(message, "response_id", "not_found"))
 
 
+class UnknownTimelineError(RefusedError):
+    """No request of this id is remembered, or not any more."""
+
+    def __init__(self, request_id: str) -> None:
+        message = f"Request with id '{request_id[:MAX_ECHO_CHARS]}' not found."
+        super().__init__(Problem(message, "request_id", "not_found"))
+
+
 class TooLargeError(RefusedError):
     """A body over the limit."""
 
@@ -124,6 +133,7 @@ WANTS_KEY = {"WWW-Authenticate": "Bearer"}
 TABLE: Mapping[type[Exception], Row] = {
     UnknownModelError: Row(404, INVALID),
     UnknownResponseError: Row(404, INVALID),
+    UnknownTimelineError: Row(404, INVALID),
     TooLargeError: Row(413, INVALID, "request_too_large", headers={"Connection": "close"}),
     NoKeyError: Row(401, INVALID, headers=WANTS_KEY),
     WrongKeyError: Row(401, INVALID, headers=WANTS_KEY),

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from server.errors import BrokenStreamError, StalledReaderError, log_failure
 from server.groups import ungrouped
 from server.outputs import Outputs
+from server.watch.trail import TRAIL
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
-    from orchestrator import OrchOutput
+    from orchestrator import OrchOutput, OutputStream
+    from server.watch import Trail
 
-    OpenStream = Callable[[], AbstractAsyncContextManager[AsyncIterator[OrchOutput]]]
+    OpenStream = Callable[[], AbstractAsyncContextManager[OutputStream]]
 
 log = structlog.get_logger(__name__)
-
-
-RUN = "nano_omni.run"  # in a scope: the id under which the orchestrator ran the request
 
 
 class HeldSend:
@@ -105,23 +104,34 @@ class HeldSend:
 
 class LazyStream:
     """A request's outputs. It is started when the first one is asked for, so that its wait for a
-    turn is part of the response: pings go out meanwhile. `aclose` ends what was started."""
+    turn is part of the response: pings go out meanwhile. `aclose` ends what was started.
 
-    def __init__(self, open_stream: OpenStream) -> None:
+    Whoever asks for an output has dealt with the one before: written it, where the response is a
+    stream. The trail hears of both.
+    """
+
+    def __init__(self, open_stream: OpenStream, trail: Trail, held: HeldSend) -> None:
         self._open_stream = open_stream
+        self._trail = trail
+        self._held = held
         self._scope = AsyncExitStack()
-        self._source: AsyncIterator[OrchOutput] | None = None
-        self.request_id: str | None = None  # the orchestrator's, once it has given an output
+        self._source: OutputStream | None = None
+        self._last: OrchOutput | None = None
 
     def __aiter__(self) -> LazyStream:
         return self
 
     async def __anext__(self) -> OrchOutput:
         if self._source is None:
+            self._trail.asked_at = anyio.current_time()
             self._source = await self._scope.enter_async_context(self._open_stream())
-        output = await anext(self._source)
-        self.request_id = self.request_id or output.request_id
-        return output
+            self._trail.admit(self._source.records)
+        elif self._last is not None and self._held.started:
+            self._trail.wrote(self._last)
+        self._last = None
+        self._last = await anext(self._source)
+        self._trail.made(self._last)
+        return self._last
 
     async def aclose(self) -> None:
         """Leave the request's scope, if it was entered."""
@@ -151,12 +161,10 @@ class LiveResponse(Response):
         reading = anyio.CancelScope()
         held = HeldSend(send, self._stall_s, reading.cancel)
         try:
-            async with while_connected(receive), aclosing(LazyStream(self._open_stream)) as source:
-                try:
-                    with reading:
-                        await self._reply(Outputs(source), scope, held)
-                finally:
-                    scope[RUN] = source.request_id
+            stream = LazyStream(self._open_stream, scope[TRAIL], held)
+            async with while_connected(receive), aclosing(stream) as source:
+                with reading:
+                    await self._reply(Outputs(source), scope, held)
         except ClientDisconnect:
             return
         except Exception as error:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from stages.connectors.contract import Mark
 from stages.errors import RequestError
 from stages.executors.control import Abort, AbortDone, Credit, Output, Stop, Submit
+from stages.executors.figures import Diary
 from stages.messages import StageOutput
 from stages.stage import blame
 
@@ -71,6 +72,8 @@ class Worker:
         self._touched: set[str] = set()
         self._runnable: dict[str, None] = {}
         self._reports: list[Report] = []
+        self._diary = Diary()
+        self._has_ends = False  # among the reports
         self._stopping = False
         self._abandoned = False
         for wiring in faces:
@@ -145,13 +148,20 @@ class Worker:
     def _step(self) -> None:
         room = {rid: self._room(rid, self._open[rid]) for rid in self._runnable}
         self._touched.update(room)
+        began_at = self._diary.clock()
+        num_chunks: dict[tuple[int, str], int] = {}
+        failure: RequestError | None = None
         try:
             for emit in self._stage.step(room):
                 if self._abandoned:
                     return
-                self._hand_on(emit)
+                key = self._hand_on(emit), emit.request_id
+                num_chunks[key] = num_chunks.get(key, 0) + (emit.chunk is not None)
         except RequestError as error:
-            self._fail(error.request_id, error)
+            failure = error
+        self._diary.note(began_at, num_chunks)
+        if failure is not None:
+            self._fail(failure.request_id, failure)
 
     def _flush(self) -> None:
         """Wake everyone who has something new, once."""
@@ -160,6 +170,9 @@ class Worker:
                 wiring.outlet.flush()
             if wiring.inlet is not None:
                 wiring.inlet.flush()
+        if self._has_ends or self._diary.is_due:
+            self._has_ends = False
+            self._reports.insert(0, self._diary.tell())
         if self._reports:
             reports, self._reports = self._reports, []
             self._report(reports)
@@ -233,7 +246,8 @@ class Worker:
             room = edge if room is None else min(room, edge)
         return room or 0
 
-    def _hand_on(self, emit: Emit) -> None:
+    def _hand_on(self, emit: Emit) -> int:
+        """Send what was made on its way; the face of its request."""
         request = self._open[emit.request_id]
         if emit.chunk is not None:
             if request.outlet is not None:
@@ -246,6 +260,7 @@ class Worker:
             request.end = emit.end
             if request.outlet is not None:
                 request.outlet.end(emit.request_id)
+        return request.face
 
     def _finish_if_drained(self, request_id: str, request: _Open) -> None:
         if request.outlet is not None and not request.outlet.drained(request_id):
@@ -274,6 +289,7 @@ class Worker:
     def _drop(self, request_id: str) -> None:
         """The one place where a request leaves the worker."""
         request = self._open.pop(request_id)
+        self._has_ends = True
         self._runnable.pop(request_id, None)
         self._stage.close(request_id)
         if request.outlet is not None:

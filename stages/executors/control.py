@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from stages.executors.figures import Told
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -59,7 +61,8 @@ class AbortDone:
     request_id: str
 
 
-Report = Output | AbortDone
+FaceReport = Output | AbortDone
+Report = FaceReport | Told
 
 
 class Mailbox(Protocol):

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from stages.channel import Channel
 from stages.errors import UnavailableError, WorkerDiedError
 from stages.executors.control import Abort, AbortDone, Credit, Output, Submit
+from stages.executors.figures import StageWork
 from stages.messages import Request, StageInput, StageOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stages.executors.control import Order, Report
+    from stages.executors.control import FaceReport, Order
+    from stages.executors.figures import Stepped
 
 
 class Face:
@@ -30,6 +32,7 @@ class Face:
         self._outputs: Channel[StageOutput] = Channel()
         self._credit: Counter[str] = Counter()
         self._aborts: dict[str, asyncio.Future[None]] = {}
+        self._work: dict[str, StageWork] = {}  # of the requests that are open
         self._down: Exception | None = UnavailableError("the worker was not started")
         self._up = asyncio.Event()
 
@@ -37,6 +40,16 @@ class Face:
     def is_up(self) -> bool:
         """Whether the worker is running."""
         return self._down is None
+
+    @property
+    def num_open(self) -> int:
+        """How many requests were submitted and are not over."""
+        return len(self._work)
+
+    @property
+    def num_queued(self) -> int:
+        """How many of these the stage has not begun, as far as it has told."""
+        return sum(not work.busy for work in self._work.values())
 
     @property
     def has_pending_aborts(self) -> bool:
@@ -49,6 +62,7 @@ class Face:
             raise UnavailableError(str(self._down))
         if isinstance(stage_input, Request):
             stage_input = stage_input.stage_input(0)
+        self._work[request_id] = StageWork()
         self._post(Submit(self._index, request_id, stage_input))
 
     async def next_output(self) -> StageOutput:
@@ -76,12 +90,25 @@ class Face:
             self._post(Credit(dict(self._credit)))
         self._credit.clear()
 
-    def deliver(self, report: Report) -> None:
+    def work_of(self, request_id: str) -> StageWork | None:
+        """What the stage does for an open request; it grows until the request is over."""
+        return self._work.get(request_id)
+
+    def worked(self, request_id: str, steps: list[Stepped], ahead_s: float) -> None:
+        """The worker told of steps; `ahead_s` maps its clock to ours."""
+        if (work := self._work.get(request_id)) is not None:
+            for step in steps:
+                work.add(step, ahead_s)
+
+    def deliver(self, report: FaceReport) -> None:
         """Take one report of the worker."""
         match report:
             case Output(_, output):
+                if output.finished:
+                    self._work.pop(output.request_id, None)
                 self._outputs.put(output)
             case AbortDone(_, request_id):
+                self._work.pop(request_id, None)
                 self._aborts.pop(request_id).set_result(None)
 
     async def up(self) -> None:
@@ -100,6 +127,7 @@ class Face:
         self._down = cause
         self._up.clear()
         self._outputs.end(cause)
+        self._work.clear()
         for done in self._aborts.values():
             done.set_result(None)
         self._aborts.clear()

@@ -8,6 +8,7 @@ from stages.connectors.contract import Mark
 from stages.connectors.memory import MemoryConnector
 from stages.errors import RequestError
 from stages.executors.control import Abort, AbortDone, Credit, Stop, Submit
+from stages.executors.figures import Told
 from stages.messages import StageInput, TextChunk
 from stages.stage import Emit
 from stages.worker import Wiring, Worker
@@ -95,6 +96,7 @@ class Harness:
             if not isinstance(r, AbortDone)
             else ("aborted", r.request_id)
             for r in self.reports
+            if not isinstance(r, Told)
         ]
 
 
@@ -213,3 +215,25 @@ def test_stop_closes_what_is_open():
     harness = Harness(max_unread=1)
     harness.turn(submit("a", "x", "y"), Stop())
     assert harness.stage.closed == ["a"]
+
+
+def test_what_was_done_for_a_request_is_told_before_its_end_and_once():
+    harness = Harness()
+    harness.turn(submit("a", "x", "y"), submit("b", "z"))
+    tellings = [report for report in harness.reports if isinstance(report, Told)]
+    ends = [
+        k for k, r in enumerate(harness.reports) if not isinstance(r, Told) and r.output.finished
+    ]
+    first_told = next(k for k, r in enumerate(harness.reports) if isinstance(r, Told))
+    assert first_told < min(ends)
+    steps = [
+        (key, step.num_chunks)
+        for told in tellings
+        for key in told.steps
+        for step in told.steps[key]
+    ]
+    assert sum(num for (_, name), num in steps if name == "a") == 2
+    assert sum(num for (_, name), num in steps if name == "b") == 1
+    figures = tellings[-1].figures
+    assert figures.step_s.cumulative[-1] == figures.batch_size.cumulative[-1] >= 2
+    assert figures.batch_size.total == len(steps)

@@ -1,5 +1,6 @@
 """Both orchestrator forms over the fake pipelines: real workers, threads and edges, no weights."""
 
+import anyio
 import numpy as np
 import pytest
 
@@ -134,3 +135,29 @@ async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(exec
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start()
     assert not any(worker.is_up for worker in workers)
+
+
+async def test_a_record_has_what_each_stage_did_and_figures_outlive_their_worker(deployment):
+    speech, _ = deployment.pipelines
+    talker = deployment.workers[1]
+    orchestrator = AsyncChunkOrchestrator(speech.handles, speech.final_stage_ids, prewarm_fn)
+    await orchestrator.start()
+    request = speech_request("hello there you", VOICE)
+    async with orchestrator.stream(request) as outputs:
+        (record,) = outputs.records
+        async for _ in outputs:
+            pass
+    for stage in record.stages:
+        assert stage.work.num_emitted == 3
+        assert stage.submitted_at <= stage.work.busy[0][0] <= stage.finished_at
+        assert stage.work.busy[-1][1] <= stage.finished_at
+    before = talker.figures.step_s.cumulative[-1]
+    assert before >= 4  # three words and the end
+    assert (talker.num_open, talker.num_queued) == (0, 0)
+    await talker.stop()
+    await talker.start(30)
+    await anyio.wait_all_tasks_blocked()  # the orchestrator has heard of it
+    assert talker.figures.step_s.cumulative[-1] == before
+    await collect(orchestrator, request)
+    assert talker.figures.step_s.cumulative[-1] >= before + 4
+    await orchestrator.shutdown()
