@@ -76,6 +76,14 @@ def test_steps_close_to_each_other_are_one_stretch():
     assert work.num_emitted == 3
 
 
+def test_times_stay_in_order_where_the_clock_is_mapped_better_meanwhile():
+    work = StageWork()
+    work.add(Stepped(1.0, 1.02, 1), 10.0)
+    work.add(Stepped(1.021, 1.03, 1), 9.98)
+    assert work.busy == [(11.0, 11.02)]
+    assert work.emitted_at == [11.02, 11.02]
+
+
 def test_the_times_of_emits_are_bounded_and_their_number_is_not():
     work = StageWork()
     work.add(Stepped(0.0, 1.0, MAX_EMITS - 1), 0.0)
