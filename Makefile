@@ -29,7 +29,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back image image-test bench bench-quick format lint types layers spec spec-check
+.PHONY: help setup setup-dev serve say test browser screenshots check verify conformance fuzz read-back image image-test bench bench-quick format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
@@ -64,6 +64,14 @@ say: setup  ## Speak TEXT into OUT, without a server
 
 test: setup-dev  ## Run the tests
 	$(BIN)/pytest
+
+# What is driven without a screen; any Chromium on the PATH will do.
+browser:  ## Install the browser that the playground's tests drive (Debian's, with apt, as root)
+	command -v chromium-headless-shell || \
+	{ apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium-headless-shell; }
+
+screenshots: setup-dev  ## Take docs/playground-*.png of the embedded models (as drawn with the fonts here)
+	$(BIN)/python -m tests.browser.screenshots
 
 check: setup-dev lint types layers spec-check test  ## What CI runs: the cheap checks, then the tests
 

@@ -30,6 +30,7 @@ from server.routes.document import document_routes
 from server.routes.health import health_routes
 from server.routes.metrics import metrics_routes
 from server.routes.models import model_routes
+from server.routes.playground import playground_routes
 from server.routes.responses import response_routes
 from server.routes.speech import speech_routes
 from server.watch import Watch
@@ -86,6 +87,7 @@ def create_api(service: Service, watch: Watch) -> FastAPI:
     ):
         api.include_router(routes(service))
     api.include_router(document_routes())
+    api.include_router(playground_routes())
     api.include_router(metrics_routes(watch))
     if service.settings.debug_routes:
         api.include_router(debug_routes(watch))

@@ -1,5 +1,6 @@
-"""Lets a request in that has a key, where the server has keys; how it is and how much it does is
-open to all.
+"""Lets a request in that has a key, where the server has keys.
+
+Open to all are how it is, how much it does, and the playground's page, which asks for the key.
 
 `key_of` tells a route whose request it is.
 """
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from server.keys import Keys
 
 KEY = "nano_omni.key"
-OPEN_PATHS = ("/health", "/health/live", "/health/ready", "/metrics")
+OPEN_PATHS = ("/", "/health", "/health/live", "/health/ready", "/metrics")
+OPEN_FOLDER = "/playground/"
 
 
 def key_of(request: Request) -> str:
@@ -46,7 +48,8 @@ class Auth:
 
 
 def _is_open(scope: Scope) -> bool:
-    return scope["path"] in OPEN_PATHS or scope["method"] == "OPTIONS"
+    path = scope["path"]
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER) or scope["method"] == "OPTIONS"
 
 
 def _token(headers: Headers) -> bytes:

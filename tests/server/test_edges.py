@@ -40,7 +40,7 @@ def test_another_id_is_replaced(sent):
     assert request_id(sent).startswith("req_")
 
 
-@pytest.mark.parametrize("path", ["/v1/foo", "/", "/v1/models2", "/v1/audio/speech/"])
+@pytest.mark.parametrize("path", ["/v1/foo", "/index.html", "/v1/models2", "/v1/audio/speech/"])
 async def test_an_unknown_url_is_named(path):
     async with scripted() as (app, _):
         reply = await post(path, {}).run(app)

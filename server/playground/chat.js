@@ -1,0 +1,81 @@
+// The chat tab: the conversation, what it asks for, and where the answer is written.
+
+import { Words } from "./words.js";
+
+export const path = "v1/chat/completions";
+const find = (id) => document.getElementById(id);
+const GREETING = "Ask something. The voice begins before the answer is written to its end.";
+
+let messages = [];
+
+export function request() {
+  return {
+    model: find("chat-model").value,
+    modalities: ["text", "audio"],
+    audio: { voice: find("chat-voice").value, format: "pcm16" },
+    temperature: 0,
+    messages: [...messages, { role: "user", content: find("message").value.trim() }],
+  };
+}
+
+/** A question and its answer: how to ask, where to write, and what to do at the end. */
+export function turn() {
+  const body = request();
+  const asked = body.messages.at(-1);
+  const reply = { role: "assistant", content: "" };
+  if (!messages.length) find("conversation").replaceChildren();
+  const items = [add("you", "You", asked.content), add("model", "Model", "")];
+  messages.push(asked, reply);
+  find("message").value = "";
+  return {
+    path,
+    body: { ...body, stream: true, audio: { ...body.audio, captions: true } },
+    words: new Words(items[1].querySelector("p")),
+    read: (event) => read(event, reply),
+    end: () => { if (!reply.content) drop(asked, reply, items); },
+  };
+}
+
+function read(event, reply) {
+  const audio = event.choices[0]?.delta.audio ?? {};
+  reply.content += audio.transcript ?? "";
+  return { text: audio.transcript, sound: audio.data, captions: audio.captions };
+}
+
+/** Of an answer that never came nothing stays, and the question can be asked again. */
+function drop(asked, reply, items) {
+  messages = messages.filter((message) => message !== asked && message !== reply);
+  for (const item of items) item.remove();
+  find("message").value ||= asked.content;
+  if (!messages.length) greet();
+}
+
+function add(kind, who, text) {
+  const item = document.createElement("li");
+  item.className = kind;
+  const name = document.createElement("b");
+  name.textContent = who;
+  const said = document.createElement("p");
+  said.textContent = text;
+  item.append(name, said);
+  find("conversation").append(item);
+  find("conversation").scrollTop = find("conversation").scrollHeight;
+  return item;
+}
+
+function greet() {
+  const item = document.createElement("li");
+  item.className = "greeting";
+  item.textContent = GREETING;
+  find("conversation").replaceChildren(item);
+}
+
+export function forget() {
+  messages = [];
+  greet();
+  find("message").focus();
+}
+
+export function prepare() {
+  greet();
+}

@@ -1,0 +1,48 @@
+"""Takes the pictures of the playground in docs/, in the middle of streams of embedded models."""
+
+from functools import partial
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from server.logs import configure_logs
+from server.service import Service
+from server.settings import Settings
+from stages.pipelines.build import build
+from stages.pipelines.config import BuildConfig
+from tests.browser.conftest import chromium
+from tests.server.loopback import serving
+
+DOCS = Path(__file__).parents[2] / "docs"
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+
+
+def main():
+    configure_logs(Settings(log_level="error"))
+    settings = Settings(port=0, debug_routes=True)
+    deploy = partial(build, "embedded", BuildConfig(settings.cache_dir))
+    with serving(Service(settings, deploy), start_s=120) as address, sync_playwright() as driver:
+        browser = chromium(driver)
+        for scheme in ("light", "dark"):
+            page = opened(browser, address.url, color_scheme=scheme, viewport=DESK)
+            page.get_by_role("button", name="Play").click()
+            page.locator(".said").nth(4).wait_for()
+            page.screenshot(path=DOCS / f"playground-{scheme}.png")
+        page = opened(browser, f"{address.url}/#chat", color_scheme="light", viewport=PHONE)
+        page.get_by_label("Message").fill("Tell me about the sea.")
+        page.get_by_role("button", name="Send").click()
+        page.locator(".said").nth(9).wait_for()
+        page.screenshot(path=DOCS / "playground-phone.png", full_page=True)
+        browser.close()
+
+
+def opened(browser, url, **options):
+    page = browser.new_context(**options, device_scale_factor=2).new_page()
+    page.goto(url)
+    page.locator("#health[data-state=ready]").wait_for()
+    return page
+
+
+if __name__ == "__main__":
+    main()
