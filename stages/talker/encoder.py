@@ -34,7 +34,7 @@ class _Attention:
 
     def __init__(self, parameters: Parameters, module: str) -> None:
         self._query, self._key, self._value, self._out = (
-            parameters.conv(f"{module}.conv_{kind}") for kind in "qkvo"
+            parameters.dense(f"{module}.conv_{kind}") for kind in "qkvo"
         )
         self._near_keys = parameters.tensor(f"{module}.emb_rel_k")[0]  # [2 * window + 1, size]
         self._near_values = parameters.tensor(f"{module}.emb_rel_v")[0]
@@ -74,8 +74,8 @@ class _Layer:
     def __init__(self, parameters: Parameters, module: str, number: int) -> None:
         self._attention = _Attention(parameters, f"{module}.attn_layers.{number}")
         self._norm_1 = Norm(parameters, f"{module}.norm_layers_1.{number}")
-        self._conv_1 = parameters.conv(f"{module}.ffn_layers.{number}.conv_1")
-        self._conv_2 = parameters.conv(f"{module}.ffn_layers.{number}.conv_2")
+        self._conv_1 = parameters.dense(f"{module}.ffn_layers.{number}.conv_1")
+        self._conv_2 = parameters.dense(f"{module}.ffn_layers.{number}.conv_2")
         self._norm_2 = Norm(parameters, f"{module}.norm_layers_2.{number}")
 
     def __call__(self, rows: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ class TextEncoder:
         self._embedding = parameters.tensor("enc_p.emb.weight")
         num_layers = parameters.count("enc_p.encoder.attn_layers.{}.conv_q")
         self._layers = [_Layer(parameters, "enc_p.encoder", n) for n in range(num_layers)]
-        self._proj = parameters.conv("enc_p.proj")
+        self._proj = parameters.dense("enc_p.proj")
 
     def __call__(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         rows = self._embedding[ids] * math.sqrt(self._embedding.shape[1])

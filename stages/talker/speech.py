@@ -48,12 +48,11 @@ class Speaker:
 
 @dataclass(slots=True)
 class _Spoken:
-    """A phrase whose frames from `begin` on are to be made, and the pause after it."""
+    """A phrase whose frames are being made, and the pause after it."""
 
     latents: Latents
     pause_s: float
     caption: Caption | None
-    begin: int = 0
 
 
 @dataclass(slots=True)
@@ -129,18 +128,15 @@ class Speech:
 
     def _slice(self, spoken: _Spoken) -> LatentChunk:
         size = SLICE_FRAMES[min(self._num_slices, len(SLICE_FRAMES) - 1)]
-        begin, end = spoken.begin, min(spoken.begin + size, spoken.latents.num_frames)
-        last = end == spoken.latents.num_frames
-        frames = self.speaker.model.flow(spoken.latents, begin, end)
-        spoken.begin = end
+        first = spoken.latents.num_fed == 0
+        frames = self.speaker.model.flow(spoken.latents, size)
+        last = spoken.latents.complete
         self._num_slices += 1
-        self.num_frames += end - begin
+        self.num_frames += len(frames)
         if last:
             self._spoken = None
         pause_s = spoken.pause_s if last else 0.0
-        return LatentChunk(
-            frames, begin == 0, last, pause_s, spoken.caption if begin == 0 else None
-        )
+        return LatentChunk(frames, first, last, pause_s, spoken.caption if first else None)
 
 
 def _caption(phrase: Phrase, latents: Latents) -> Caption:

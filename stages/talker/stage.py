@@ -121,4 +121,5 @@ def _warm(speaker: Speaker, params: TalkerParams) -> None:
             scales, noise = speaker.scales(params), phrase_noise(0, 0)
             latents = speaker.model.encode(phrase.ids, scales, noise)
             for size in SLICE_FRAMES:
-                speaker.model.flow(latents, 0, min(size, latents.num_frames))
+                if not latents.complete:
+                    speaker.model.flow(latents, size)
