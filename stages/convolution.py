@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from stages.linear import Linear
+from stages.linear import Linear, can_lay_out
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -113,7 +113,11 @@ def _rows(image: Tensor) -> Tensor:
 
 class Conv:
     """[time, in] to [time, out]; `reach` rows to each side are read. For long signals, and for
-    those whose channels are convolved each by itself. `scale` multiplies what is read."""
+    those whose channels are convolved each by itself. `scale` multiplies what is read.
+
+    On a CPU oneDNN wants the weight in a layout that depends on the length of the signal. It is
+    made once for each length, so those had better be few.
+    """
 
     def __init__(self, parameters: Parameters, module: str, scale: float = 1.0) -> None:
         weight = parameters.tensor(f"{module}.weight") * scale
@@ -122,17 +126,39 @@ class Conv:
         self._in_channels, size = weight.shape[1:]
         self.reach = (size - 1) // 2 * self._dilation
         self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
+        self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        image = functional.conv2d(
-            rows.view(1, 1, *rows.shape).permute(0, 3, 1, 2),
-            self._weight,
-            self._bias,
-            padding=(0, self.reach),
-            dilation=(1, self._dilation),
-            groups=rows.shape[1] // self._in_channels,
-        )
-        return image.permute(0, 2, 3, 1)[0, 0]
+    def __call__(self, rows: Tensor, plus: Tensor | None = None) -> Tensor:
+        """The convolution of `rows`, and `plus` added to it where it is given."""
+        image = _image(rows)
+        shape = ((0, self.reach), (1, 1), (1, self._dilation), rows.shape[1] // self._in_channels)
+        if self._laid_out is None:
+            padding, stride, dilation, groups = shape
+            image = functional.conv2d(
+                image, self._weight, self._bias, stride, padding, dilation, groups
+            )
+            return _rows(image) if plus is None else _rows(image).add_(plus)
+        weight = self._laid_out.get(len(rows))
+        if weight is None:
+            weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)
+            self._laid_out[len(rows)] = weight
+        if plus is None:
+            image = torch.ops.mkldnn._convolution_pointwise(
+                image, weight, self._bias, *shape, "none", [], ""
+            )
+        else:
+            image = torch.ops.mkldnn._convolution_pointwise.binary(
+                image, _image(plus), weight, self._bias, *shape, "add", None, None, [], None
+            )
+        return _rows(image)
+
+
+def _image(rows: Tensor) -> Tensor:
+    return rows.view(1, 1, *rows.shape).permute(0, 3, 1, 2)
+
+
+def _rows(image: Tensor) -> Tensor:
+    return image.permute(0, 2, 3, 1)[0, 0]
 
 
 class Up:

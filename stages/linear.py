@@ -22,7 +22,7 @@ class Linear:
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         self.dtype = weight.dtype
         self._bias = bias
-        self._packed = _can_pack(weight)
+        self._packed = can_lay_out(weight)
         self._weight: Tensor = (
             torch.ops.mkldnn._reorder_linear_weight(weight) if self._packed else weight
         )
@@ -36,7 +36,8 @@ class Linear:
         return y
 
 
-def _can_pack(weight: Tensor) -> bool:
+def can_lay_out(weight: Tensor) -> bool:
+    """Whether oneDNN computes with weights of this kind in a layout of its own."""
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     if weight.dtype == torch.bfloat16:

@@ -38,10 +38,9 @@ class _ResidualBlock:
         rows = window.rows
         for number, step in enumerate(self._steps):
             change = _active(window, rows) if number else active
-            change = step[0](change)
-            for conv in step[1:]:
-                change = conv(_active(window, change))
-            rows = change.add_(rows)
+            for conv in step[:-1]:
+                change = _active(window, conv(change))
+            rows = step[-1](change, plus=rows)
         return rows
 
 
