@@ -55,9 +55,10 @@ class Parameters:
         """The bias of a convolution, or None if it has none."""
         return self.optional(f"{module}.bias")
 
-    def dense(self, module: str) -> Dense:
-        """The convolution of this name, its dilation from the file."""
-        return Dense(self, module)
+    def dense(self, *modules: str) -> Dense:
+        """The convolution of this name, its dilation from the file; of several that read the same,
+        one that gives their outputs side by side."""
+        return Dense(self, *modules)
 
     def optional_dense(self, module: str) -> Dense | None:
         """The convolution of this name, or None if the voice has none."""
@@ -72,13 +73,14 @@ class Dense:
     millisecond: so the weights are laid out once, and rows are computed in multiples of 16.
     """
 
-    def __init__(self, parameters: Parameters, module: str) -> None:
-        weight = parameters.tensor(f"{module}.weight")
+    def __init__(self, parameters: Parameters, *modules: str) -> None:
+        weight = torch.cat([parameters.tensor(f"{module}.weight") for module in modules])
+        biases = [bias for module in modules if (bias := parameters.bias(module)) is not None]
         self.out_channels, self.in_channels, self._size = weight.shape
-        self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
+        self._dilation = parameters.onnx.convolutions[modules[0]]["dilations"][0]
         self.reach = (self._size - 1) // 2 * self._dilation
         columns = weight.transpose(1, 2).reshape(self.out_channels, -1).contiguous()
-        self._linear = Linear(columns, parameters.bias(module))
+        self._linear = Linear(columns, torch.cat(biases) if biases else None)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """The same number of rows; there are zeros beyond both ends."""
@@ -95,20 +97,14 @@ class Dense:
 def _columns(rows: Tensor, num_rows: int, size: int, dilation: int) -> Tensor:
     """[num_rows, size * channels], and rows of zeros up to a multiple of 16: what each output of a
     convolution over `rows` reads."""
+    if size == 1 and num_rows % _ROWS == 0:
+        return rows
     channels, (step, _) = rows.shape[1], rows.stride()
     columns = rows.new_empty(-(-num_rows // _ROWS) * _ROWS, size, channels)
     read = rows.as_strided((num_rows, size, channels), (step, step * dilation, 1))
     columns[:num_rows].copy_(read)
     columns[num_rows:].zero_()
     return columns.view(len(columns), size * channels)
-
-
-def _image(rows: Tensor) -> Tensor:
-    return rows.view(1, 1, *rows.shape).permute(0, 3, 1, 2)
-
-
-def _rows(image: Tensor) -> Tensor:
-    return image.permute(0, 2, 3, 1)[0, 0]
 
 
 class Conv:
