@@ -80,7 +80,7 @@ class Dense:
         self._dilation = parameters.onnx.convolutions[modules[0]]["dilations"][0]
         self.reach = (self._size - 1) // 2 * self._dilation
         columns = weight.transpose(1, 2).reshape(self.out_channels, -1).contiguous()
-        self._linear = Linear(columns, torch.cat(biases) if biases else None)
+        self._linear = Linear(columns, parameters.dtype, torch.cat(biases) if biases else None)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """The same number of rows; there are zeros beyond both ends."""
@@ -175,7 +175,7 @@ class Up:
         weight = weight.view(num_in, self._num_out, self._taps, self.stride).flip(2)
         columns = weight.permute(3, 1, 2, 0).reshape(self.stride * self._num_out, -1)
         bias = parameters.tensor(f"{module}.bias")
-        self._linear = Linear(columns.contiguous(), bias.repeat(self.stride))
+        self._linear = Linear(columns.contiguous(), parameters.dtype, bias.repeat(self.stride))
 
     def __call__(self, rows: Tensor) -> Tensor:
         num_rows, before = len(rows), self._taps - 1

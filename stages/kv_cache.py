@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 MIN_CAPACITY = 256  # tokens
-SLAB_TOKENS = 1024  # enough that a call of attention per slab is worth its overhead
+SLAB_TOKENS = 2048  # enough that a call of attention per slab is worth its overhead
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stages.connectors.contract import Mark
+from stages.cores import CORES
 from stages.errors import RequestError
 from stages.executors.control import Abort, AbortDone, Credit, Output, Stop, Submit
 from stages.messages import StageOutput
@@ -81,6 +82,12 @@ class Worker:
 
     def run(self) -> None:
         """Work until told to stop. An exception that no request is to blame for comes out."""
+        try:
+            self._run()
+        finally:
+            CORES.leave(self)
+
+    def _run(self) -> None:
         while not self._stopping:
             orders = self._mailbox.take(block=not self._runnable)
             self._collect()  # before the orders: an abort must find what came ahead of it
@@ -193,6 +200,7 @@ class Worker:
         if request.outlet is not None:
             request.outlet.open(order.request_id)
         self._open[order.request_id] = request
+        CORES.enter(self)
         self._touched.add(order.request_id)
 
     def _accept(self, way_in: tuple[int, int], delivery: Delivery) -> None:
@@ -277,6 +285,8 @@ class Worker:
     def _drop(self, request_id: str) -> None:
         """The one place where a request leaves the worker."""
         request = self._open.pop(request_id)
+        if not self._open:
+            CORES.leave(self)
         self._runnable.pop(request_id, None)
         self._stage.close(request_id)
         if request.outlet is not None:

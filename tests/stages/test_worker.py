@@ -6,6 +6,7 @@ import pytest
 
 from stages.connectors.contract import Mark
 from stages.connectors.memory import MemoryConnector
+from stages.cores import CORES
 from stages.errors import RequestError
 from stages.executors.control import Abort, AbortDone, Credit, Stop, Submit
 from stages.messages import StageInput, TextChunk
@@ -21,6 +22,7 @@ class EchoStage:
         self.ended = set()
         self.closed = []
         self.batches = []
+        self.num_workers = []
 
     def open(self, request_id, params):
         if params == "bad":
@@ -41,6 +43,7 @@ class EchoStage:
 
     def step(self, room):
         self.batches.append(dict(room))
+        self.num_workers.append(CORES.num_workers)
         for request_id in room:
             if not self.fed[request_id]:
                 yield Emit(request_id, end="end")
@@ -213,3 +216,18 @@ def test_stop_closes_what_is_open():
     harness = Harness(max_unread=1)
     harness.turn(submit("a", "x", "y"), Stop())
     assert harness.stage.closed == ["a"]
+
+
+def test_it_counts_as_one_that_has_work_until_its_last_request_is_closed():
+    harness = Harness()
+    harness.turn(submit("a", "x"), submit("b", "x", "y"))
+    assert harness.stage.num_workers == [1, 1, 1]
+    assert CORES.num_workers == 0
+
+
+def test_one_that_died_no_longer_counts():
+    harness = Harness()
+    with pytest.raises(MemoryError):
+        harness.turn(submit("a", "bomb"))
+    assert harness.stage.num_workers == [1]
+    assert CORES.num_workers == 0
