@@ -1,7 +1,7 @@
 """What crosses a stage boundary: frozen, named, and free of torch.
 
 A request is described by one `Request`; each stage is opened with its `StageInput`. Between
-stages travel chunks (`TextChunk`, `LatentChunk`); to the orchestrator travel `StageOutput`s, whose
+stages travel chunks (`TextChunk`, `LatentChunk`, `CodecChunk`); to the orchestrator travel `StageOutput`s, whose
 data is a `TextChunk`, an `AudioChunk`, or, on a stage's last report, its `TextEnd` or `AudioEnd`.
 """
 
@@ -168,6 +168,21 @@ class LatentChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class CodecChunk:
+    """Frames of a neural codec, in order: `codes` is an int64 tensor [frames, groups] where the
+    talker computes, complete when it is sent and never written to again.
+
+    The decoder keeps state from frame to frame. Frames that are not `heard` (those of a reference
+    that the speech goes on from) change only the state. A caption, in heard frames of the whole
+    speech, comes with the last chunk.
+    """
+
+    codes: Any
+    heard: bool = True
+    caption: Caption | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AudioChunk:
     """`samples` is int16 [n], mono, at `rate_hz`.
 
@@ -180,7 +195,7 @@ class AudioChunk:
     captions: tuple[Caption, ...] = ()
 
 
-Chunk = TextChunk | LatentChunk | AudioChunk
+Chunk = TextChunk | LatentChunk | CodecChunk | AudioChunk
 
 
 @dataclass(frozen=True, slots=True)
