@@ -33,13 +33,13 @@ class Slab:
     """Rows of `capacity` tokens: `storage` is [2 * layers, rows, kv_heads, capacity, head_dim].
 
     A layer's keys come before its values. `flat` has one writable view per layer,
-    [2 * rows * kv_heads * capacity, head_dim].
+    [2 * rows * kv_heads * capacity, head_dim]. Without `num_rows` it has as many as pay.
     """
 
-    def __init__(self, shape: CacheShape, capacity: int) -> None:
+    def __init__(self, shape: CacheShape, capacity: int, num_rows: int | None = None) -> None:
         self.shape = shape
         self.capacity = capacity
-        self.num_rows = max(1, SLAB_TOKENS // capacity)
+        self.num_rows = num_rows or max(1, SLAB_TOKENS // capacity)
         self.free = list(range(self.num_rows))
         self.storage = torch.empty(
             (2 * shape.num_layers, self.num_rows, shape.num_kv_heads, capacity, shape.head_dim),

@@ -1,8 +1,9 @@
 """What crosses a stage boundary: frozen, named, and free of torch.
 
 A request is described by one `Request`; each stage is opened with its `StageInput`. Between
-stages travel chunks (`TextChunk`, `LatentChunk`, `CodecChunk`); to the orchestrator travel `StageOutput`s, whose
-data is a `TextChunk`, an `AudioChunk`, or, on a stage's last report, its `TextEnd` or `AudioEnd`.
+stages travel chunks (`TextChunk`, `LatentChunk`, `CodecChunk`); to the orchestrator travel
+`StageOutput`s, whose data is a `TextChunk`, an `AudioChunk`, or, on a stage's last report, its
+`TextEnd` or `AudioEnd`.
 """
 
 from __future__ import annotations
