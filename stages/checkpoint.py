@@ -54,13 +54,13 @@ class Weights(Mapping[str, "Tensor"]):
     def __len__(self) -> int:
         return len(self._files)
 
-    def shaped(self, name: str, *shape: int) -> Tensor:
-        """A tensor that has to have this shape."""
-        tensor = self[name]
-        if tuple(tensor.shape) != shape:
-            found = tuple(tensor.shape)
+    def check(self, name: str, *shape: int) -> None:
+        """Raise where a tensor has not this shape; it is not read."""
+        if name not in self._files:
+            raise CheckpointError(f"{self._folder} has no tensor {name!r}")
+        found = tuple(self._files[name].get_slice(name).get_shape())
+        if found != shape:
             raise CheckpointError(f"{self._folder}: {name!r} is {found}, not {shape}")
-        return tensor
 
 
 def _files(folder: Path) -> list[Path]:

@@ -25,20 +25,21 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from tests.qwen3_tts import sizes
-from tests.qwen3_tts.checkpoint import KINDS, LAYOUT, write_checkpoint
 from tests.qwen3_tts.cases import CASES, NUM_FRAMES, REFERENCE_TEXT, TEXTS, reference_audio
+from tests.qwen3_tts.checkpoint import KINDS, LAYOUT, write_checkpoint
+from tests.qwen3_tts.stored import VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VALUES = Path(__file__).parent / "reference.safetensors"
+
 LOGIT_FRAMES = 8
 SOUND_FRAMES = 32
 TOLERANCE = 1e-4
 
 
 def _stand_in_for_torchaudio() -> None:
-    """The package imports it for the 25 Hz tokenizer only; PyPI's does not load beside CPU torch."""
+    """Only the 25 Hz tokenizer uses it, and PyPI's does not load beside the CPU's torch."""
     for name in ("torchaudio", "torchaudio.compliance", "torchaudio.compliance.kaldi"):
         module = ModuleType(name)
         module.__spec__ = ModuleSpec(name, None)
@@ -62,13 +63,17 @@ def main() -> int:
         values = _values(Path(folder))
     if options.write:
         save_file(values, VALUES)
-        print(f"{VALUES}: {VALUES.stat().st_size} bytes, {len(values)} tensors")
+        _say(f"{VALUES}: {VALUES.stat().st_size} bytes, {len(values)} tensors")
         return 0
     problems = _differences(values, load_file(VALUES))
     if layout != json.loads(LAYOUT.read_text()):
         problems.append("the layout has changed")
-    print("\n".join(problems) or f"{len(values)} tensors as stored")
+    _say("\n".join(problems) or f"{len(values)} tensors as stored")
     return 1 if problems else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
 
 
 def _compact(layout: dict[str, dict[str, list[int]]]) -> str:

@@ -6,7 +6,6 @@ wrong with them. The public ones are described with the `qwen-tts` package.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,14 @@ from stages.errors import CheckpointError
 from stages.read_json import read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 KINDS = ("custom_voice", "voice_design", "base")
 TOKENIZER_TYPE = "qwen3_tts_tokenizer_12hz"
-SUPPRESSED = 1024  # the last so many ids of the talker's vocabulary control it; only the end is said
+SUPPRESSED = (
+    1024  # the last so many ids of the talker's vocabulary control it; only the end is said
+)
 
 
 @dataclass(frozen=True, slots=True)
