@@ -15,3 +15,10 @@ def pick_device(name: str) -> torch.device:
 def pick_dtype(name: str) -> torch.dtype:
     """`float32`, `bfloat16`, or `auto` (float32). Raises KeyError for another name."""
     return {"auto": torch.float32, "float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+def step_tokens(device: torch.device, dtype: torch.dtype) -> int:
+    """How many prompt tokens fit into a step of about 100 ms, on one thread of a CPU."""
+    if device.type != "cpu":
+        return 2048
+    return 64 if dtype == torch.float32 else 128

@@ -76,6 +76,8 @@ class TalkerParams:
 
     `file` is the voice's; None where the stage was started with it. `clean` takes markup out, and
     says `code_announcement` for each block of code. `captions` marks what each sound stands for.
+    `language` (a name that the model knows; empty: as the text is) and `instructions` (how to
+    speak) are for models that can be told.
     """
 
     voice: str
@@ -90,6 +92,8 @@ class TalkerParams:
     code_announcement: str = ""
     captions: bool = False
     file: VoiceFile | None = None
+    language: str = ""
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,6 +244,7 @@ class Worker:
                 self._reports.append(Output(request.face, output))
         if emit.end is not None:
             request.end = emit.end
+            self._touched.update(self._open)  # what it held may be what others wait for
             if request.outlet is not None:
                 request.outlet.end(emit.request_id)
 
@@ -274,6 +275,7 @@ class Worker:
     def _drop(self, request_id: str) -> None:
         """The one place where a request leaves the worker."""
         request = self._open.pop(request_id)
+        self._touched.update(self._open)
         self._runnable.pop(request_id, None)
         self._stage.close(request_id)
         if request.outlet is not None:

@@ -16,15 +16,18 @@ from torch.nn import functional
 from stages.attention import Batch, Run
 from stages.kv_cache import Slab, Slot
 from stages.linear import Linear
+from stages.talker.qwen.prompt import SPEAKER
 from stages.transformer import Decoder, Source, TransformerConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torch import Tensor
 
     from stages.checkpoint import Weights
+    from stages.talker.qwen.copied_voice import CopiedVoice
     from stages.talker.qwen.model_config import LayerSizes, QwenTtsConfig
+    from stages.talker.qwen.prompt import Prompt
 
     # Logits [rows, vocabulary] and the number of the group, 0 the first → codes [rows].
     Choose = Callable[[Tensor, int], Tensor]
@@ -70,6 +73,22 @@ class TalkerModel:
         """Whole frames, [n, groups] → [n, hidden]."""
         rows = functional.embedding(frames + self._offsets, self.codec_table)
         return rows.to(self.dtype).sum(1)
+
+    def embed_prompt(
+        self, text: Sequence[int], prompt: Prompt, voice: CopiedVoice | None
+    ) -> Tensor:
+        """A whole prompt, whose text tokens are `text` → [its length, hidden]."""
+        state = self.embed_text(torch.tensor(text, device=self.device))
+        codes = [*prompt.codes, self.config.control.bos]
+        beside = self.embed_codes(
+            torch.tensor([max(0, code) for code in codes], device=self.device)
+        )
+        if voice is not None:
+            beside[codes.index(SPEAKER)] = voice.speaker
+            if prompt.num_reference_frames:
+                beside = torch.cat([beside, self.embed_frames(voice.frames)])
+        state[len(state) - len(beside) :] += beside
+        return state
 
     def logits(self, states: Tensor) -> Tensor:
         """States [n, hidden] → float32 [n, vocabulary]."""

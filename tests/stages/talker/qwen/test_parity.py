@@ -5,7 +5,6 @@ import torch
 
 from stages.attention import Span
 from stages.kv_cache import Slot
-from stages.talker.qwen.model import CodePredictor
 from stages.talker.qwen.model_config import read_config
 from stages.talker.qwen.prompt import SPEAKER, Prompts, Reference
 from stages.talker.qwen.vocabulary import TextVocabulary
