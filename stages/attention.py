@@ -130,7 +130,7 @@ class Batch:
 def rows_batch(slab: Slab, positions: Tensor, end: int, num_heads: int) -> Batch:
     """One token for each of a slab's first rows, at `positions` [rows], all less than `end`.
 
-    A row that is not in use may be given any position: what is written there counts for nothing.
+    Every row is written at its position, also those of which nothing is wanted.
     """
     run = Run(Slot(slab, 0), positions[:, None], end, 0, num_heads, masked=True)
     return Batch([run])

@@ -74,10 +74,17 @@ class FrameTable:
         joined = torch.cat([states[i] for i in batch.order])
         return self._talker.decoder(joined, batch, batch.last)
 
-    def begin(self, row: int, position: int, state: Tensor, seed: int) -> None:
-        """A speech whose prompt of `position` tokens is read, and left `state` [hidden]."""
+    def claim(self, row: int, length: int) -> None:
+        """A speech whose prompt of `length` positions is going to be read.
+
+        Steps write into every row at its position, into those that are not active too: there it
+        must be behind what is read.
+        """
+        self._position[row] = length
+
+    def begin(self, row: int, state: Tensor, seed: int) -> None:
+        """A speech whose prompt is read, and left `state` [hidden]."""
         self._state[row] = state
-        self._position[row] = position
         self._frame[row] = 0
         self._seed[row] = seed
         self._seen[row] = False

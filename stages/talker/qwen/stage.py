@@ -109,8 +109,9 @@ class QwenTalkerStage:
         state = torch.zeros(
             16, self._model.talker.hidden_size, dtype=self._talker.dtype, device=self._talker.device
         )
+        self._table.claim(row, len(state))
         last = self._table.read([Span(Slot(self._table.slab, row), 0, len(state))], [state])
-        self._table.begin(row, len(state), last[0], 0)
+        self._table.begin(row, last[0], 0)
         self._steps.predict(1)
         self._steps.advance(1, len(state) + 1)
         self._firsts.start(self._table.frames[:1, 0])
@@ -242,6 +243,7 @@ class QwenTalkerStage:
                 speech.prompt_text(), speech.prompt, speech.voice
             )
         speech.row = heapq.heappop(self._free_rows)
+        self._table.claim(speech.row, speech.prompt.length)
         return True
 
     def _span(self, speech: Speech, count: int) -> Span:
@@ -252,7 +254,7 @@ class QwenTalkerStage:
     def _begin(self, speech: Speech, state: Tensor) -> None:
         assert speech.row is not None
         speech.state = None
-        self._table.begin(speech.row, speech.prompt.length, state, speech.params.seed)
+        self._table.begin(speech.row, state, speech.params.seed)
 
     # Frames.
 

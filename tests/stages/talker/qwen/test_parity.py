@@ -62,7 +62,8 @@ def test_prompts_and_greedy_frames_are_the_packages(case, checkpoints, values, m
     row = 2
     last = table.read([Span(Slot(table.slab, row), 0, len(state))], [state])
     logits = [talker.logits(last)[0]]
-    table.begin(row, len(state), last[0], seed=0)
+    table.claim(row, len(state))
+    table.begin(row, last[0], seed=0)
     table.stream(row, 0, rest)
     table.active[row] = True
     predictor.prepare(3)
