@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stages.attention import Span
+from stages.capture import CudaCapture
 from stages.checkpoint import Weights
 from stages.device import pick_device, pick_dtype, step_tokens
 from stages.errors import RequestError
@@ -23,13 +24,13 @@ from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.stage import Emit, blame
 from stages.talker.qwen.copied_voice import VoiceCopier
 from stages.talker.qwen.frames import FrameTable
-from stages.talker.qwen.graphs import CudaCapture, Steps
 from stages.talker.qwen.host_copy import HostCopy
 from stages.talker.qwen.model import CodePredictor, TalkerModel
 from stages.talker.qwen.model_config import read_config
 from stages.talker.qwen.prompt import Prompts, Reference
 from stages.talker.qwen.room import rows_that_fit
 from stages.talker.qwen.speech import Speech
+from stages.talker.qwen.steps import Steps
 from stages.talker.qwen.text import SpeechText
 from stages.talker.qwen.vocabulary import TextVocabulary
 
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from stages.capture import Capture
     from stages.messages import Chunk, StageParams
     from stages.talker.qwen.config import QwenTalkerConfig
     from stages.talker.qwen.copied_voice import CopiedVoice
-    from stages.talker.qwen.graphs import Capture
     from stages.talker.qwen.model_config import QwenTtsConfig
 
 

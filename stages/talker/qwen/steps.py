@@ -1,66 +1,31 @@
-"""Runs a step that does the same each time: on a GPU from a CUDA graph, elsewhere as it is written.
+"""The two halves of the talker's step, over as many rows and as far as is needed.
 
-A graph is captured for each of a few numbers of rows and reaches of attention, the next larger one
-serves; what it saves is the host's work for some hundred kernels. All is captured before the first
-request (`warm`), as a capture in between would be heard.
+On a GPU they come from CUDA graphs, one for each of a few numbers of rows and reaches of attention,
+the next larger of which serves; all are captured before the first request, as a capture in between
+would be heard. Elsewhere they run as they are written.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import torch
+
+from stages.capture import sizes_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stages.capture import Capture
     from stages.talker.qwen.frames import FrameTable
     from stages.talker.qwen.model import CodePredictor
 
 MIN_REACH = 256  # positions
 
 
-class Capture(Protocol):
-    """Makes, of work on memory that never moves, something that does the same work again."""
-
-    def __call__(self, work: Callable[[], None]) -> Callable[[], None]:
-        """What repeats `work`, whose effects of now do not count."""
-
-
-class CudaCapture:
-    """See Capture; graphs share one pool of memory, as they never run at the same time."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._pool = torch.cuda.graph_pool_handle()
-
-    def __call__(self, work: Callable[[], None]) -> Callable[[], None]:
-        """See Capture."""
-        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):
-            work()  # kernels are chosen and workspaces made outside of the capture
-        torch.cuda.current_stream(self._device).wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        # Other stages compute in threads of their own meanwhile; that must not end the capture.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-            work()
-        return graph.replay
-
-
-def sizes_up_to(largest: int, smallest: int = 1) -> list[int]:
-    """Doubling from `smallest`; the last is `largest`."""
-    sizes = []
-    size = smallest
-    while size < largest:
-        sizes.append(size)
-        size *= 2
-    return [*sizes, largest]
-
-
 class Steps:
-    """The two halves of a step of a table, over as many rows and as far as is needed."""
+    """Steps of one table."""
 
     def __init__(
         self, table: FrameTable, predictor: CodePredictor, capture: Capture | None
