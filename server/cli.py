@@ -128,13 +128,15 @@ def _deploy(settings: Settings) -> Deployment:
     config = BuildConfig(
         settings.cache_dir,
         Placement(settings.thinker_device or device, settings.thinker_dtype or dtype),
-        Placement(settings.talker_device or device),
+        Placement(settings.talker_device or device, settings.talker_dtype or dtype),
         Placement(settings.code2wav_device or device, settings.code2wav_dtype or dtype),
         settings.phonemizer,
         settings.executor,
         settings.voices_dir,
         settings.voice,
         settings.max_loaded_voices,
+        settings.recordings_dir,
+        settings.max_running,
     )
     return build(settings.model, config)
 
@@ -185,7 +187,9 @@ def _add_voices_parser(commands: Commands) -> None:
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", help="what to run: embedded or fake (embedded)")
+    parser.add_argument(
+        "--model", help="embedded, fake, or a checkpoint: a folder or OWNER/NAME of the hub"
+    )
     parser.add_argument("--device", help="auto, cpu or cuda:N (auto)")
     parser.add_argument("--dtype", help="auto, float32 or bfloat16 (auto)")
     parser.add_argument("--executor", help="thread or process (thread)")

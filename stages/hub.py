@@ -33,13 +33,15 @@ def model_folder(
 ) -> Path:
     """The folder `name`, or that of the hub's model `owner/name`, with the files `needed`.
 
-    Raises CheckpointError where there is none, and where a file is missing.
+    One of several files that will do is written `this|that`. Raises CheckpointError where there is
+    no folder, and where a file is missing.
     """
     path = Path(name).expanduser()
     if not path.is_dir():
         path = _from_hub(name, patterns, needed, fetch)
     if missing := _missing(path, needed):
-        raise CheckpointError(f"{path} has no {', no '.join(missing)}")
+        lacks = ", no ".join(missing).replace("|", " or ")
+        raise CheckpointError(f"{path} has no {lacks}")
     return path
 
 
@@ -58,4 +60,6 @@ def _from_hub(name: str, patterns: Sequence[str], needed: Sequence[str], fetch: 
 
 
 def _missing(folder: Path, needed: Sequence[str]) -> list[str]:
-    return [name for name in needed if not (folder / name).is_file()]
+    return [
+        names for names in needed if not any((folder / name).is_file() for name in names.split("|"))
+    ]
