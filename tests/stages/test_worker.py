@@ -213,3 +213,39 @@ def test_stop_closes_what_is_open():
     harness = Harness(max_unread=1)
     harness.turn(submit("a", "x", "y"), Stop())
     assert harness.stage.closed == ["a"]
+
+
+class OneAtATime(EchoStage):
+    """Has room for one request until its end."""
+
+    def __init__(self):
+        super().__init__()
+        self.holder = None
+
+    def ready(self, request_id):
+        return self.holder in (None, request_id) and super().ready(request_id)
+
+    def step(self, room):
+        self.holder = next(iter(room))
+        for emit in super().step({self.holder: room[self.holder]}):
+            if emit.end is not None:
+                self.holder = None
+            yield emit
+
+    def close(self, request_id):
+        super().close(request_id)
+        if self.holder == request_id:
+            self.holder = None
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(leave):
+    harness = Harness(max_unread=1)
+    harness.worker._stage = harness.stage = OneAtATime()
+    harness.turn(submit("a", "x", "y"), submit("b", "z"))
+    assert harness.turn() == []  # "a" has the room and no credit, "b" waits and nothing spins
+    if leave:
+        assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
+    else:
+        harness.turn(Credit("a", 1))
+        assert ("b", TextChunk("z"), False) in harness.turn(Credit("a", 1))

@@ -1,0 +1,45 @@
+"""Codes drawn on the device: the same chance as the thinker's, and the distribution asked for."""
+
+import pytest
+import torch
+
+from stages.talker.qwen.chance import choose, penalised, uniform
+from stages.talker.qwen.model_config import Choice
+from stages.thinker import sampling
+
+
+def test_chance_is_the_thinkers_function_of_seed_and_number():
+    pairs = [(seed, number) for seed in (0, 1, 7, 2**62 + 5) for number in (0, 1, 999)]
+    seeds, numbers = (torch.tensor(column) for column in zip(*pairs, strict=True))
+    expected = [sampling.uniform(seed, number) for seed, number in pairs]
+    assert uniform(seeds, numbers).tolist() == pytest.approx(expected, abs=2**-24)
+
+
+def test_codes_come_as_often_as_their_probability_says():
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0, 3.0]).expand(20_000, 5)
+    chance = uniform(torch.arange(20_000), torch.zeros(20_000, dtype=torch.int64))
+    codes = choose(logits, chance, Choice(0.8, 0, 1.0))
+    found = torch.bincount(codes, minlength=5) / len(codes)
+    torch.testing.assert_close(found, (logits[0] / 0.8).softmax(0), rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("choice", "allowed"),
+    [
+        (Choice(0.0, 50, 1.0), {4}),
+        (Choice(1.0, 2, 1.0), {4, 0}),
+        (Choice(1.0, 0, 0.6), {4}),  # 0.64 alone
+        (Choice(1.0, 0, 0.65), {4, 0}),
+        (Choice(1.0, 50, 1.0), {0, 1, 2, 3, 4}),
+    ],
+)
+def test_only_what_is_left_of_the_vocabulary_is_drawn(choice, allowed):
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0, 3.0]).expand(4000, 5)
+    chance = torch.linspace(0, 1 - 2**-24, 4000)
+    assert set(choose(logits, chance, choice).tolist()) == allowed
+
+
+def test_what_was_said_becomes_less_likely_whatever_its_sign():
+    logits = torch.tensor([[2.0, -2.0, 2.0, -2.0]])
+    seen = torch.tensor([[True, True, False, False]])
+    assert penalised(logits, seen, 2.0).tolist() == [[1.0, -4.0, 2.0, -2.0]]
