@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from stages.device import on_device
 from stages.kv_cache import Slot
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class SpanBatch(Batch):
             first += sum(span.length for span in group)
         super().__init__(runs)
         last = _last_rows(spans, self.order)
-        self.last = torch.tensor(last, dtype=torch.long, device=self.positions.device)
+        self.last = on_device(last, self.positions.device)
 
 
 def _run(spans: Sequence[Span], first: int, num_heads: int) -> Run:
@@ -156,7 +157,7 @@ def _run(spans: Sequence[Span], first: int, num_heads: int) -> Run:
     device = head.slot.slab.shape.device
     starts = [span.start for span in spans]
     steps = torch.arange(head.length, device=device)
-    positions = torch.tensor(starts, device=device)[:, None] + steps
+    positions = on_device(starts, device)[:, None] + steps
     masked = len(set(starts)) > 1 or head.length > 1
     end = max(starts) + head.length
     return Run(head.slot, positions, end, first, num_heads, masked=masked)

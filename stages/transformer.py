@@ -14,6 +14,7 @@ import torch
 from torch.nn import functional
 
 from stages.attention import SpanBatch
+from stages.device import on_device
 from stages.kv_cache import CacheShape, KvCache
 from stages.linear import Linear
 
@@ -124,7 +125,7 @@ class Transformer:
         """
         batch = SpanBatch([segment.span for segment in segments], self.config.num_heads)
         tokens = [token for i in batch.order for token in segments[i].tokens]
-        index = torch.tensor(tokens, device=batch.positions.device)
+        index = on_device(tokens, batch.positions.device)
         state = functional.embedding(index, self._embedding).to(self._state_dtype)
         last = self._decoder(state, batch, batch.last)
         if not len(last):

@@ -14,6 +14,7 @@ import torch
 from torch.nn import functional
 
 from stages.attention import Batch, Run
+from stages.device import on_device
 from stages.kv_cache import Slab, Slot
 from stages.linear import Linear
 from stages.talker.qwen.prompt import SPEAKER
@@ -78,11 +79,9 @@ class TalkerModel:
         self, text: Sequence[int], prompt: Prompt, voice: CopiedVoice | None
     ) -> Tensor:
         """A whole prompt, whose text tokens are `text` → [its length, hidden]."""
-        state = self.embed_text(torch.tensor(text, device=self.device))
+        state = self.embed_text(on_device(text, self.device))
         codes = [*prompt.codes, self.config.control.bos]
-        beside = self.embed_codes(
-            torch.tensor([max(0, code) for code in codes], device=self.device)
-        )
+        beside = self.embed_codes(on_device([max(0, code) for code in codes], self.device))
         if voice is not None:
             beside[codes.index(SPEAKER)] = voice.speaker
             if prompt.num_reference_frames:

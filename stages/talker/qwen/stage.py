@@ -16,7 +16,7 @@ import torch
 from stages.attention import Span
 from stages.capture import CudaCapture
 from stages.checkpoint import Weights
-from stages.device import pick_device, pick_dtype, step_tokens
+from stages.device import on_device, pick_device, pick_dtype, step_tokens
 from stages.errors import RequestError
 from stages.kv_cache import Slot
 from stages.loaded import Loaded
@@ -287,12 +287,11 @@ class QwenTalkerStage:
             rows.append(speech.row)
             at, tokens = speech.unsent()
             if tokens := tokens[: self._table.max_tokens - at]:
-                self._table.stream(speech.row, at, torch.tensor(tokens, device=device))
+                self._table.stream(speech.row, at, on_device(tokens, device))
         if sorted(rows) != self._active:
             self._active = sorted(rows)
-            mask = torch.zeros(self._table.num_rows, dtype=torch.bool)
-            mask[self._active] = True
-            self._table.active.copy_(mask)
+            mask = [int(row in rows) for row in range(self._table.num_rows)]
+            self._table.active.copy_(on_device(mask, device))
         return rows
 
     def _end(self, speech: Speech) -> list[Emit]:
