@@ -24,23 +24,38 @@ if TYPE_CHECKING:
 
 KINDS = ("custom_voice", "voice_design", "base")
 LAYOUT = Path(__file__).parent / "layout.json"
+LARGE = 2**20  # numbers
+END_GAIN = 0.75  # so that the end is sure where it comes, and rare elsewhere
 
 
-def write_checkpoint(folder: Path, kind: str, generation: Mapping[str, Any] = sizes.GREEDY) -> Path:
-    """A whole checkpoint of `kind` in `folder`, which is made; returns it."""
+def write_checkpoint(
+    folder: Path,
+    kind: str,
+    generation: Mapping[str, Any] = sizes.GREEDY,
+    *,
+    ends_with_text: bool = False,
+) -> Path:
+    """A whole checkpoint of `kind` in `folder`, which is made; returns it.
+
+    With `ends_with_text` a speech has about as many frames as its text has tokens; else it has no
+    end that could be told.
+    """
     layout = json.loads(LAYOUT.read_text())
     speech = folder / "speech_tokenizer"
     speech.mkdir(parents=True)
-    _write(folder / "config.json", sizes.model_config(kind))
-    _write(folder / "generation_config.json", dict(generation))
-    _write_text_tokenizer(folder)
+    config = sizes.model_config(kind)
+    write_json(folder / "config.json", config)
+    write_json(folder / "generation_config.json", dict(generation))
+    write_text_tokenizer(folder)
     tensors = weights(layout[kind])
     if kind == "voice_design":  # its speeches end soon
         tensors["talker.codec_head.weight"][sizes.END] *= 1.5
+    if ends_with_text:
+        end_with_text(tensors, config)
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    _write(speech / "config.json", sizes.SPEECH_TOKENIZER)
+    write_json(speech / "config.json", sizes.SPEECH_TOKENIZER)
     extractor = {"feature_extractor_type": "EncodecFeatureExtractor", "sampling_rate": 24000}
-    _write(speech / "preprocessor_config.json", extractor)
+    write_json(speech / "preprocessor_config.json", extractor)
     save_file(weights(layout["speech_tokenizer"]), speech / "model.safetensors", {"format": "pt"})
     return folder
 
@@ -52,7 +67,7 @@ def weights(shapes: Mapping[str, list[int]]) -> dict[str, Any]:
 
 def _tensor(name: str, shape: tuple[int, ...]) -> Any:
     rng = np.random.Generator(np.random.PCG64(crc32(name.encode())))
-    noise = rng.standard_normal(shape)
+    noise = rng.standard_normal(shape, np.float32 if math.prod(shape) > LARGE else np.float64)
     return np.ascontiguousarray(_scaled(name, shape, noise), dtype=np.float32)
 
 
@@ -87,14 +102,28 @@ def _is_transposed(name: str) -> bool:
     return upsampling or (name.startswith("decoder.") and name.endswith(".block.1.conv.weight"))
 
 
-def _write(path: Path, content: Any) -> None:
+def end_with_text(tensors: dict[str, Any], config: Mapping[str, Any]) -> None:
+    """Make the end mark of a text outweigh all else that is read with it, and the head answer it
+    with the end of the speech."""
+    talker = config["talker_config"]
+    name = "talker.text_projection.linear_"
+    mark = tensors["talker.model.text_embedding.weight"][config["tts_eos_token_id"]]
+    mark *= 40
+    inner = tensors[f"{name}fc1.weight"] @ mark + tensors[f"{name}fc1.bias"]
+    read = tensors[f"{name}fc2.weight"] @ (inner / (1 + np.exp(-inner.clip(-80))))
+    head = tensors["talker.codec_head.weight"]
+    head[talker["codec_eos_token_id"]] = END_GAIN * read / np.linalg.norm(read)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """A JSON file."""
     path.write_text(json.dumps(content, indent=1))
 
 
-def _write_text_tokenizer(folder: Path) -> None:
+def write_text_tokenizer(folder: Path) -> None:
     """`vocab.json`, `merges.txt` and `tokenizer_config.json`, as the public checkpoints have."""
     tokens = [*_byte_characters(), *[a + b for a, b in sizes.TEXT_MERGES]]
-    _write(folder / "vocab.json", {token: i for i, token in enumerate(tokens)})
+    write_json(folder / "vocab.json", {token: i for i, token in enumerate(tokens)})
     lines = ["#version: 0.2", *[f"{a} {b}" for a, b in sizes.TEXT_MERGES]]
     (folder / "merges.txt").write_text("\n".join(lines) + "\n")
     added = {
@@ -108,7 +137,7 @@ def _write_text_tokenizer(folder: Path) -> None:
         }
         for i, token in enumerate(sizes.SPECIAL_TOKENS)
     }
-    _write(
+    write_json(
         folder / "tokenizer_config.json",
         {
             "tokenizer_class": "Qwen2Tokenizer",

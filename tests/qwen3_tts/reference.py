@@ -4,8 +4,9 @@ Runs in an environment of its own (`requirements/qwen3-tts-reference.txt`), besi
 
     .venvs/qwen/bin/python -m tests.qwen3_tts.reference --check
 
-With `--write` it stores the tensors' names and shapes (`layout.json`) and the values
-(`reference.safetensors`) that the tests compare with.
+With `--write` it stores the tensors' names and shapes (`layout.json`, also for the sizes of the
+public checkpoints, which the GPU's benchmark uses) and the values (`reference.safetensors`) that
+the tests compare with.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 
+from benchmarks.gpu import sizes as real
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.cases import CASES, NUM_FRAMES, REFERENCE_TEXT, TEXTS, reference_audio
 from tests.qwen3_tts.checkpoint import KINDS, LAYOUT, write_checkpoint
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+REAL_LAYOUT = Path(real.__file__).parent / "layout.json"
 LOGIT_FRAMES = 8
 SOUND_FRAMES = 32
 TOLERANCE = 1e-4
@@ -56,9 +59,10 @@ def main() -> int:
     _stand_in_for_torchaudio()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    layout = _layout()
+    layouts = {LAYOUT: _layout(_small_configs()), REAL_LAYOUT: _layout(_real_configs())}
     if options.write:
-        LAYOUT.write_text(_compact(layout))
+        for path, layout in layouts.items():
+            path.write_text(_compact(layout))
     with tempfile.TemporaryDirectory() as folder:
         values = _values(Path(folder))
     if options.write:
@@ -66,8 +70,9 @@ def main() -> int:
         _say(f"{VALUES}: {VALUES.stat().st_size} bytes, {len(values)} tensors")
         return 0
     problems = _differences(values, load_file(VALUES))
-    if layout != json.loads(LAYOUT.read_text()):
-        problems.append("the layout has changed")
+    for path, layout in layouts.items():
+        if layout != json.loads(path.read_text()):
+            problems.append(f"{path} is not the package's layout")
     _say("\n".join(problems) or f"{len(values)} tensors as stored")
     return 1 if problems else 0
 
@@ -85,7 +90,15 @@ def _compact(layout: dict[str, dict[str, list[int]]]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _layout() -> dict[str, dict[str, list[int]]]:
+def _small_configs() -> dict[str, dict[str, Any]]:
+    return {kind: sizes.model_config(kind) for kind in KINDS}
+
+
+def _real_configs() -> dict[str, dict[str, Any]]:
+    return {size: real.model_config(size) for size in real.TALKERS}
+
+
+def _layout(configs: dict[str, dict[str, Any]]) -> dict[str, dict[str, list[int]]]:
     """Names and shapes of the tensors of each model file."""
     from qwen_tts.core.models.configuration_qwen3_tts import Qwen3TTSConfig
     from qwen_tts.core.models.modeling_qwen3_tts import Qwen3TTSForConditionalGeneration
@@ -96,12 +109,14 @@ def _layout() -> dict[str, dict[str, list[int]]]:
         Qwen3TTSTokenizerV2Model,
     )
 
-    models: dict[str, Any] = {
-        kind: Qwen3TTSForConditionalGeneration(Qwen3TTSConfig(**sizes.model_config(kind)))
-        for kind in KINDS
-    }
-    config = Qwen3TTSTokenizerV2Config(**sizes.SPEECH_TOKENIZER)
-    models["speech_tokenizer"] = Qwen3TTSTokenizerV2Model(config)
+    speech = sizes.SPEECH_TOKENIZER if KINDS[0] in configs else real.SPEECH_TOKENIZER
+    with torch.device("meta"):
+        models: dict[str, Any] = {
+            name: Qwen3TTSForConditionalGeneration(Qwen3TTSConfig(**config))
+            for name, config in configs.items()
+        }
+        config = Qwen3TTSTokenizerV2Config(**speech)
+        models["speech_tokenizer"] = Qwen3TTSTokenizerV2Model(config)
     return {
         part: {name: list(tensor.shape) for name, tensor in sorted(model.state_dict().items())}
         for part, model in models.items()
