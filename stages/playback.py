@@ -50,6 +50,18 @@ class Playback:
             listener.started_s = self.clock()
         listener.emitted_s += seconds
 
+    def left_s(self, request_id: str) -> float:
+        """Seconds of sound that the request's listener still has; 0 before the first."""
+        listener = self._listeners[request_id]
+        if listener.started_s is None:
+            return 0.0
+        return max(0.0, listener.started_s + listener.emitted_s - self.clock())
+
+    def most_urgent_first(self, request_ids: Iterable[str]) -> list[str]:
+        """Some open requests in the order in which to serve them."""
+        now_s = self.clock()
+        return sorted(request_ids, key=lambda request_id: self._urgency(request_id, now_s))
+
     def most_urgent(self, request_ids: Iterable[str]) -> str:
         """Which of some open requests to serve now; ValueError if there are none."""
         now_s = self.clock()
