@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KINDS = ("custom_voice", "voice_design", "base")
 LAYOUT = Path(__file__).parent / "layout.json"
 LARGE = 2**20  # numbers
-END_GAIN = 0.75  # so that the end is sure where it comes, and rare elsewhere
+END_GAIN = 1.0  # so that the end is sure where it comes, and rare elsewhere
 
 
 def write_checkpoint(

@@ -15,7 +15,7 @@ import torch
 
 from stages.attention import SpanBatch, rows_batch
 from stages.kv_cache import Slab
-from stages.talker.qwen.chance import choose, penalised, uniform
+from stages.talker.qwen.chance import chances, choose, penalised
 from stages.talker.qwen.model_config import SUPPRESSED
 
 if TYPE_CHECKING:
@@ -101,11 +101,12 @@ class FrameTable:
 
     def predict(self, num_rows: int) -> None:
         """Complete the present frame of the first rows: `frames`."""
-        seeds, frame = self._seed[:num_rows], self._frame[:num_rows]
-        groups = self._config.num_groups
+        groups = torch.arange(self._config.num_groups, device=self._frame.device)
+        numbers = self._frame[:num_rows, None] * len(groups) + groups
+        chance = chances(self._seed[:num_rows, None], numbers)
 
         def chosen(logits: Tensor, group: int) -> Tensor:
-            return choose(logits, uniform(seeds, frame * groups + group), self._config.rest)
+            return choose(logits, chance[:, group], self._config.rest)
 
         frames = self._predictor(self._state[:num_rows], self.code[:num_rows], chosen)
         self.frames[:num_rows] = frames
@@ -135,5 +136,5 @@ class FrameTable:
         logits = logits.masked_fill(self._never, -torch.inf)
         early = (frame < MIN_FRAMES)[:, None]
         logits = logits.masked_fill(early & self._end, -torch.inf)
-        chance = uniform(self._seed[rows], frame * config.num_groups)
+        chance = chances(self._seed[rows], frame * config.num_groups)
         return choose(logits, chance, config.first)
