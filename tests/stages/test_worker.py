@@ -242,7 +242,8 @@ class OneAtATime(EchoStage):
 def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(leave):
     harness = Harness(max_unread=1)
     harness.worker._stage = harness.stage = OneAtATime()
-    harness.turn(submit("a", "x", "y"), submit("b", "z"))
+    harness.turn(submit("a", "x", "y"))
+    harness.turn(submit("b", "z"))
     assert harness.turn() == []  # "a" has the room and no credit, "b" waits and nothing spins
     if leave:
         assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
