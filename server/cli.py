@@ -130,7 +130,9 @@ def _deploy(settings: Settings) -> Deployment:
         Placement(
             given.thinker_device or device, given.thinker_dtype or dtype, given.thinker_replicas
         ),
-        Placement(given.talker_device or device, replicas=given.talker_replicas),
+        Placement(
+            given.talker_device or device, given.talker_dtype or dtype, given.talker_replicas
+        ),
         Placement(
             given.code2wav_device or device, given.code2wav_dtype or dtype, given.code2wav_replicas
         ),
@@ -139,6 +141,8 @@ def _deploy(settings: Settings) -> Deployment:
         settings.voices_dir,
         settings.voice,
         settings.max_loaded_voices,
+        settings.recordings_dir,
+        settings.max_running,
     )
     return build(settings.model, config)
 
@@ -189,7 +193,9 @@ def _add_voices_parser(commands: Commands) -> None:
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", help="what to run: embedded or fake (embedded)")
+    parser.add_argument(
+        "--model", help="embedded, fake, or a checkpoint: a folder or OWNER/NAME of the hub"
+    )
     parser.add_argument("--device", help="auto, cpu or cuda:N (auto)")
     parser.add_argument("--dtype", help="auto, float32 or bfloat16 (auto)")
     parser.add_argument("--executor", help="thread or process (thread)")

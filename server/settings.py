@@ -76,6 +76,7 @@ class Settings(BaseSettings):
     thinker_device: Device | None = None
     thinker_dtype: Dtype | None = None
     talker_device: Device | None = None
+    talker_dtype: Dtype | None = None
     code2wav_device: Device | None = None
     code2wav_dtype: Dtype | None = None
     # How many workers share the requests of a stage.
@@ -90,6 +91,14 @@ class Settings(BaseSettings):
     # loaded when it is first spoken; a stage keeps at most `max_loaded_voices`.
     voices_dir: Path = Path.home() / ".local" / "share" / "nano-omni" / "voices"
     max_loaded_voices: Count = 8
+
+    # Voices that a model copies: their recordings, uploaded or put here. A recording may take
+    # `max_recording_bytes` as it is sent and last `max_recording_s`; there are at most
+    # `max_recordings`.
+    recordings_dir: Path = Path.home() / ".local" / "share" / "nano-omni" / "recordings"
+    max_recording_bytes: Count = 10 * 2**20
+    max_recording_s: Seconds = 30.0
+    max_recordings: Count = 100
 
     # What is taken out of texts unless a request says otherwise. Instead of a block of code this is
     # said; empty is nothing, unset is "Code block." for English voices and nothing for others.

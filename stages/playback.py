@@ -8,6 +8,7 @@ does. So a burst of newcomers is heard at once, and does not break what is being
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,8 +23,7 @@ _WEIGHT = 0.1  # of a new step in the mean
 @dataclass(slots=True)
 class _Listener:
     opened_s: float
-    started_s: float | None = None
-    emitted_s: float = 0.0
+    dry_s: float | None = None  # when all that was emitted is heard; None before the first
 
 
 @dataclass(slots=True)
@@ -48,37 +48,44 @@ class Playback:
     @property
     def num_newcomers(self) -> int:
         """Requests that have emitted nothing."""
-        return sum(listener.started_s is None for listener in self._listeners.values())
+        return sum(listener.dry_s is None for listener in self._listeners.values())
 
     def emit(self, request_id: str, seconds: float) -> None:
         """Count sound that is emitted now, by the step of the request that was chosen last."""
         listener = self._listeners[request_id]
         now_s = self.clock()
         self._step_s += _WEIGHT * (now_s - self._chosen_s - self._step_s)
-        if listener.started_s is None:
-            listener.started_s = now_s
-        listener.emitted_s += seconds
+        listener.dry_s = (now_s if listener.dry_s is None else listener.dry_s) + seconds
+
+    def left_s(self, request_id: str) -> float:
+        """Seconds of sound that the request's listener still has; 0 before the first."""
+        dry_s = self._listeners[request_id].dry_s
+        return 0.0 if dry_s is None else max(0.0, dry_s - self.clock())
 
     def most_urgent(self, request_ids: Iterable[str]) -> str:
-        """Which of some open requests to serve now; ValueError if there are none."""
-        now_s = self._chosen_s = self.clock()
+        """Which of some open requests, at least one, to serve now."""
+        return self.most_urgent_first(request_ids)[0]
+
+    def most_urgent_first(self, request_ids: Iterable[str]) -> list[str]:
+        """Some open requests in the order in which to serve them, beginning now."""
+        self._chosen_s = self.clock()
         newcomers: list[tuple[float, str]] = []
         listeners: list[tuple[float, str]] = []
         for request_id in request_ids:
             listener = self._listeners[request_id]
-            if listener.started_s is None:
+            if listener.dry_s is None:
                 newcomers.append((listener.opened_s, request_id))
             else:
-                left_s = listener.started_s + listener.emitted_s - now_s
-                listeners.append((left_s, request_id))
-        if newcomers and self._can_wait(listeners):
-            return min(newcomers)[1]
-        return min(listeners)[1]
-
-    def _can_wait(self, listeners: list[tuple[float, str]]) -> bool:
-        """Whether all listeners are served in time if one more step comes before theirs."""
+                listeners.append((listener.dry_s, request_id))
+        newcomers.sort()
         listeners.sort()
-        return all(
-            left_s > self.margin_s + (place + 2) * self._step_s
-            for place, (left_s, _) in enumerate(listeners)
-        )
+        spare_s = self._spare_s(dry_s for dry_s, _ in listeners)
+        num_before = sum((n + 1) * self._step_s < spare_s for n in range(len(newcomers)))
+        order = newcomers[:num_before] + listeners + newcomers[num_before:]
+        return [request_id for _, request_id in order]
+
+    def _spare_s(self, dry_s: Iterable[float]) -> float:
+        """For how long listeners, in their order, can wait and still be served in time."""
+        ready_s = self._chosen_s + self.margin_s
+        waits = (at_s - ready_s - place * self._step_s for place, at_s in enumerate(dry_s, 1))
+        return min(waits, default=math.inf)

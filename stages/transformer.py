@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from stages.attention import Batch, Segment
+from stages.attention import SpanBatch
+from stages.device import on_device
 from stages.kv_cache import CacheShape, KvCache
 from stages.linear import Linear
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch import Tensor
+
+    from stages.attention import Batch, Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,51 @@ _NORMS = ("input", "post_attention")
 _LIKELY = 32
 
 
+class Decoder:
+    """The layers and the norm after them, under names that begin with `prefix`.
+
+    Of the multimodal rotary positions of Qwen's talkers nothing is left here: speech and text have
+    the same position on all three axes, and then they are plain ones.
+    """
+
+    def __init__(self, config: TransformerConfig, source: Source, prefix: str) -> None:
+        self.config = config
+        self._dtype = source.state_dtype
+        self._device = source.device
+        self._layers = [
+            _Layer(config, source, f"{prefix}layers.{i}.") for i in range(config.num_layers)
+        ]
+        self._norm = _RmsNorm(source.copy(f"{prefix}norm.weight"), config.rms_eps)
+        half = torch.arange(0, config.head_dim, 2, device=source.device) / config.head_dim
+        self._frequencies = (config.rope_theta**-half).repeat(2)
+        self._signs = torch.ones(config.head_dim, device=source.device)
+        self._signs[: config.head_dim // 2] = -1.0
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        """What a token of a sequence needs in a cache."""
+        c = self.config
+        return CacheShape(
+            c.num_layers, c.num_kv_heads, c.head_dim, c.max_tokens, self._dtype, self._device
+        )
+
+    def __call__(self, state: Tensor, batch: Batch, rows: Tensor | None = None) -> Tensor:
+        """Embeddings [tokens, hidden], which are overwritten → normed states of `rows`, or of all,
+        in float32. Keys and values go where the batch says.
+        """
+        rotation = self._rotation(batch.positions)
+        for i, layer in enumerate(self._layers):
+            state.add_(layer.attention(state, i, batch, rotation))
+            state.add_(layer.feed_forward(state))
+        return self._norm(state if rows is None else state[rows])
+
+    def _rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and signed sines, [tokens, 1, head_dim] (Su et al. 2021, in half-split order)."""
+        angles = positions[:, None, None].float() * self._frequencies
+        sines = angles.sin() * self._signs
+        return angles.cos().to(self._dtype), sines.to(self._dtype)
+
+
 class Transformer:
     """The model on its device. Results for a sequence do not depend on what runs beside it.
 
@@ -61,29 +109,17 @@ class Transformer:
     ) -> None:
         """Take the weights under their Hugging Face names; KeyError names a missing one."""
         self.config = config
-        # bfloat16 attention over a cache is slow on CPUs: there only the weights are small.
-        self._state_dtype = torch.float32 if device.type == "cpu" else dtype
-        source = _Source(tensors, device, dtype, self._state_dtype)
+        source = Source(tensors, device, dtype)
+        self._state_dtype = source.state_dtype
         self._embedding = source.rows("model.embed_tokens")
-        self._layers = [_Layer(config, source, i) for i in range(config.num_layers)]
-        self._norm = _RmsNorm(source.copy("model.norm.weight"), config.rms_eps)
+        self._decoder = Decoder(config, source, "model.")
         head = "model.embed_tokens" if config.tied_head else "lm_head"
         self._head = source.linear(head)
         self._head_rows = self._embedding if config.tied_head else source.rows(head)
-        half = torch.arange(0, config.head_dim, 2, device=device) / config.head_dim
-        self._frequencies = (config.rope_theta**-half).repeat(2)
-        self._signs = torch.ones(config.head_dim, device=device)
-        self._signs[: config.head_dim // 2] = -1.0
 
     def new_cache(self) -> KvCache:
         """An empty cache for this model's sequences."""
-        c = self.config
-        device = self._embedding.device
-        return KvCache(
-            CacheShape(
-                c.num_layers, c.num_kv_heads, c.head_dim, c.max_tokens, self._state_dtype, device
-            )
-        )
+        return KvCache(self._decoder.cache_shape)
 
     @torch.inference_mode()
     def forward(self, segments: Sequence[Segment]) -> Tensor:
@@ -91,15 +127,14 @@ class Transformer:
 
         Gives float32 logits [those that want them, vocabulary], in the order of the segments.
         """
-        batch = Batch(segments, self.config.num_heads)
-        state = functional.embedding(batch.tokens, self._embedding).to(self._state_dtype)
-        rotation = self._rotation(batch.positions)
-        for i, layer in enumerate(self._layers):
-            state.add_(layer.attention(state, i, batch, rotation))
-            state.add_(layer.feed_forward(state))
-        if not len(batch.last):
-            return state.new_empty((0, self.config.vocab_size), dtype=torch.float32)
-        return self._logits(self._norm(state[batch.last]))
+        batch = SpanBatch([segment.span for segment in segments], self.config.num_heads)
+        tokens = [token for i in batch.order for token in segments[i].tokens]
+        index = on_device(tokens, batch.positions.device)
+        state = functional.embedding(index, self._embedding).to(self._state_dtype)
+        last = self._decoder(state, batch, batch.last)
+        if not len(last):
+            return last.new_empty((0, self.config.vocab_size))
+        return self._logits(last)
 
     def _logits(self, state: Tensor) -> Tensor:
         """[rows, hidden] → float32 [rows, vocabulary].
@@ -115,14 +150,8 @@ class Transformer:
         exact = torch.bmm(self._head_rows[likely].float(), state[..., None])
         return logits.scatter_(1, likely, exact.squeeze(-1))
 
-    def _rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and signed sines, [tokens, 1, head_dim] (Su et al. 2021, in half-split order)."""
-        angles = positions[:, None, None].float() * self._frequencies
-        sines = angles.sin() * self._signs
-        return angles.cos().to(self._state_dtype), sines.to(self._state_dtype)
 
-
-class _Source:
+class Source:
     """The weights by name, brought to their device and type. Nothing keeps the file mapped."""
 
     def __init__(
@@ -130,18 +159,20 @@ class _Source:
         tensors: Mapping[str, Tensor],
         device: torch.device,
         dtype: torch.dtype,
-        state_dtype: torch.dtype,
     ) -> None:
         self._tensors = tensors
-        self._device = device
+        self.device = device
         self._dtype = dtype
-        self._state_dtype = state_dtype
+        # bfloat16 attention over a cache is slow on CPUs: there only the weights are small.
+        self.state_dtype = torch.float32 if device.type == "cpu" else dtype
 
     def copy(self, name: str) -> Tensor:
-        return self._tensors[name].to(self._device, self._state_dtype, copy=True)
+        """A tensor in the type of states."""
+        return self._tensors[name].to(self.device, self.state_dtype, copy=True)
 
-    def rows(self, name: str) -> Tensor:
-        return self._tensors[f"{name}.weight"].to(self._device, self._dtype, copy=True)
+    def rows(self, *names: str) -> Tensor:
+        """The matrices one above the other, in the type of weights."""
+        return torch.cat([self._tensors[f"{n}.weight"].to(self.device, self._dtype) for n in names])
 
     def linear(self, *names: str, bias: bool = False) -> Linear:
         """The matrices one above the other: one product instead of several."""
@@ -149,15 +180,14 @@ class _Source:
         return Linear(weight, self._dtype, self._together(names, "bias") if bias else None)
 
     def _together(self, names: Sequence[str], kind: str) -> Tensor:
-        return torch.cat([self._tensors[f"{name}.{kind}"].to(self._device) for name in names])
+        return torch.cat([self._tensors[f"{name}.{kind}"].to(self.device) for name in names])
 
 
 class _Layer:
     """One block: attention and feed-forward, each with its norm before and without the residual."""
 
-    def __init__(self, config: TransformerConfig, source: _Source, index: int) -> None:
+    def __init__(self, config: TransformerConfig, source: Source, prefix: str) -> None:
         self._config = config
-        prefix = f"model.layers.{index}."
         attention = prefix + "self_attn."
         projections = [f"{attention}{name}_proj" for name in "qkv"]
         self._qkv = source.linear(*projections, bias=config.qkv_bias)
@@ -190,7 +220,7 @@ class _Layer:
         return self._down(functional.silu(gate).mul_(up))
 
 
-def _qk_norm(config: TransformerConfig, source: _Source, prefix: str) -> _RmsNorm:
+def _qk_norm(config: TransformerConfig, source: Source, prefix: str) -> _RmsNorm:
     """The norms of each query and key head: [heads + kv_heads, head_dim]."""
     q = source.copy(prefix + "q_norm.weight").expand(config.num_heads, -1)
     k = source.copy(prefix + "k_norm.weight").expand(config.num_kv_heads, -1)

@@ -255,6 +255,7 @@ class Worker:
                 self._reports.append(Output(request.face, output))
         if emit.end is not None:
             request.end = emit.end
+            self._touched.update(self._open)  # what it held may be what others wait for
             if request.outlet is not None:
                 request.outlet.end(emit.request_id)
 
@@ -285,6 +286,7 @@ class Worker:
     def _drop(self, request_id: str) -> None:
         """The one place where a request leaves the worker."""
         request = self._open.pop(request_id)
+        self._touched.update(self._open)
         if not self._open:
             CORES.leave(self)
         self._runnable.pop(request_id, None)

@@ -14,6 +14,7 @@ from safetensors import safe_open
 
 from stages.attention import Segment
 from stages.cores import CORES
+from stages.device import step_tokens
 from stages.messages import TextEnd, ThinkerParams, TokenScore
 from stages.stage import Emit, blame
 from stages.thinker.grammar import Grammars
@@ -74,7 +75,7 @@ class ThinkerStage:
             tensors = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
         self._model = Transformer(config, tensors, device, dtype)
         self._cache = self._model.new_cache()
-        self._max_step_tokens = _step_tokens(device, dtype)
+        self._max_step_tokens = step_tokens(device, dtype)
 
     def warm(self) -> None:
         """Read a piece of a prompt as long as steps take, then one token."""
@@ -200,10 +201,3 @@ def _dtype(name: str, device: torch.device) -> torch.dtype:
     if name not in _DTYPES:
         raise ValueError(f"dtype must be auto, {' or '.join(_DTYPES)}, not {name!r}")
     return _DTYPES[name]
-
-
-def _step_tokens(device: torch.device, dtype: torch.dtype) -> int:
-    """How many prompt tokens fit into a step of about 100 ms, on one thread of a CPU."""
-    if device.type != "cpu":
-        return 2048
-    return 64 if dtype == torch.float32 else 128

@@ -231,3 +231,40 @@ def test_one_that_died_no_longer_counts():
         harness.turn(submit("a", "bomb"))
     assert harness.stage.num_workers == [1]
     assert CORES.num_workers == 0
+
+
+class OneAtATime(EchoStage):
+    """Has room for one request until its end."""
+
+    def __init__(self):
+        super().__init__()
+        self.holder = None
+
+    def ready(self, request_id):
+        return self.holder in (None, request_id) and super().ready(request_id)
+
+    def step(self, room):
+        self.holder = next(iter(room))
+        for emit in super().step({self.holder: room[self.holder]}):
+            if emit.end is not None:
+                self.holder = None
+            yield emit
+
+    def close(self, request_id):
+        super().close(request_id)
+        if self.holder == request_id:
+            self.holder = None
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(leave):
+    harness = Harness(max_unread=1)
+    harness.worker._stage = harness.stage = OneAtATime()
+    harness.turn(submit("a", "x", "y"))
+    harness.turn(submit("b", "z"))
+    assert harness.turn() == []  # "a" has the room and no credit, "b" waits and nothing spins
+    if leave:
+        assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
+    else:
+        harness.turn(Credit("a", 1))
+        assert ("b", TextChunk("z"), False) in harness.turn(Credit("a", 1))

@@ -49,6 +49,42 @@ def test_newcomers_come_before_listeners_who_are_still_served_in_time(listeners,
     assert playback.most_urgent(["new", *listeners]) == first
 
 
+@pytest.mark.parametrize(
+    ("left_s", "order"),
+    [
+        (1 + 0.19, ["near", "far", "old", "new"]),
+        (1 + 0.21, ["old", "near", "far", "new"]),
+        (1 + 0.31, ["old", "new", "near", "far"]),
+    ],
+)
+def test_as_many_newcomers_come_first_as_listeners_can_wait_for(left_s, order):
+    now = [0.0]
+    playback = playback_at(now)
+    playback.open("near")
+    for _ in range(100):
+        step(playback, now, "near", 0.1)
+    playback.open("far")
+    step(playback, now, "far", 5.0)
+    playback.emit("near", left_s - playback.left_s("near"))
+    for request_id in ("old", "new"):
+        playback.open(request_id)
+        now[0] += 1e-6
+    assert playback.most_urgent_first(["far", "new", "near", "old"]) == order
+    assert playback.most_urgent(["far", "new", "near", "old"]) == order[0]
+
+
+def test_what_a_listener_has_left_is_never_less_than_nothing():
+    now = [0.0]
+    playback = playback_at(now)
+    playback.open("a")
+    assert playback.left_s("a") == 0.0
+    playback.emit("a", 2.0)
+    now[0] += 0.5
+    assert playback.left_s("a") == 1.5
+    now[0] += 5
+    assert playback.left_s("a") == 0.0
+
+
 def test_of_two_listeners_the_one_with_less_left_comes_first():
     now = [0.0]
     playback = playback_at(now)
