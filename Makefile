@@ -25,7 +25,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back bench bench-quick format lint types layers spec spec-check
+.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back qwen3-tts bench bench-quick bench-gpu format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -8
@@ -74,7 +74,7 @@ bench: .venv/bench.stamp  ## Measure beside the rivals (an hour, nothing else ru
 bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minutes
 	$(BIN)/python -m benchmarks --quick
 
-verify: check conformance fuzz read-back  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
+verify: check conformance fuzz read-back qwen3-tts  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
 	STATE_MACHINE_EXAMPLES=3000 STORM_REQUESTS=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
@@ -87,6 +87,15 @@ read-back: setup-dev  ## Speak held texts, read them back, beside the reference 
 	test -x .venvs/piper/bin/python || $(PYTHON) -m venv .venvs/piper
 	.venvs/piper/bin/pip --disable-pip-version-check install -q -r requirements/piper-reference.txt
 	$(BIN)/python -m benchmarks.read_back --reference .venvs/piper/bin/python
+
+qwen3-tts: setup-dev  ## Compare the stored values of Qwen3-TTS with what the public package computes
+	test -x .venvs/qwen/bin/python || $(PYTHON) -m venv .venvs/qwen
+	.venvs/qwen/bin/pip --disable-pip-version-check install -q --no-deps -r requirements/qwen3-tts-reference.txt
+	.venvs/qwen/bin/python -m tests.qwen3_tts.reference --check
+
+bench-gpu: setup-dev  ## Test and measure Qwen3-TTS 1.7B on a CUDA device, random weights
+	$(BIN)/pytest tests/gpu
+	$(BIN)/python -m benchmarks.gpu
 
 format: setup-dev  ## Format the code
 	$(BIN)/ruff format .

@@ -6,12 +6,16 @@ memory that never moves, and must not bring anything to the host.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Protocol
 
 import torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+_one_at_a_time = threading.Lock()
 
 
 class Capture(Protocol):
@@ -36,8 +40,12 @@ class CudaCapture:
             work()  # kernels are chosen and workspaces made outside of the capture
         torch.cuda.current_stream(self._device).wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        # Other stages compute in threads of their own meanwhile; that must not end the capture.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+        # Other stages compute in threads of their own meanwhile, which must not end the capture;
+        # but to begin one waits for the whole device, and a capture cannot be waited for.
+        with (
+            _one_at_a_time,
+            torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"),
+        ):
             work()
         return graph.replay
 

@@ -244,7 +244,7 @@ class OneAtATime(EchoStage):
         return self.holder in (None, request_id) and super().ready(request_id)
 
     def step(self, room):
-        self.holder = next(iter(room))
+        self.holder = min(room)
         for emit in super().step({self.holder: room[self.holder]}):
             if emit.end is not None:
                 self.holder = None

@@ -76,6 +76,8 @@ class QwenTalkerStage:
         """See `Stage`. Raises CheckpointError for a checkpoint that cannot be used."""
         config = self._config
         device = pick_device(config.device)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)  # of this thread: its events and streams are there
         dtype = _dtype(config.dtype, device)
         self._model = read_config(config.folder)
         self._vocabulary = TextVocabulary(config.folder)
