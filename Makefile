@@ -6,6 +6,7 @@
 #   make serve TORCH_INDEX=https://download.pytorch.org/whl/cpu
 #                                         the first time: torch without CUDA, where PyPI's wheel
 #                                         would bring it (gigabytes)
+#   make image TORCH=cuda                 the image with CUDA; ESPEAK=0 leaves espeak-ng out here too
 
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -19,16 +20,19 @@ override export OUT := $(value OUT)
 # Without a word the choice stays what it was.
 ESPEAK ?= $(if $(wildcard .venv/serve-espeak0.stamp),0,1)
 TORCH_INDEX ?=
+TORCH ?= cpu
+# Makes the image that docker/Dockerfile starts from, with torch in it, where no registry is reached.
+BASE_IMAGE := $(wildcard ../shared/docker/base-image.sh)
 
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back qwen3-tts bench bench-quick bench-gpu format lint types layers spec spec-check
+.PHONY: help setup setup-dev serve say test check verify conformance fuzz read-back qwen3-tts image image-test bench bench-quick bench-gpu format lint types layers spec spec-check
 
 help:  ## Print this list
-	@sed -n 's/^#\( \|$$\)//p' Makefile | head -8
+	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 # The stamp's name holds the choice, so that another choice is another set-up.
@@ -74,7 +78,7 @@ bench: .venv/bench.stamp  ## Measure beside the rivals (an hour, nothing else ru
 bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minutes
 	$(BIN)/python -m benchmarks --quick
 
-verify: check conformance fuzz read-back qwen3-tts  ## The slower checks on top: clients, fuzzing, long runs of the state machine and storms
+verify: check conformance fuzz read-back qwen3-tts image-test  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
 	STATE_MACHINE_EXAMPLES=3000 STORM_REQUESTS=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
@@ -96,6 +100,15 @@ qwen3-tts: setup-dev  ## Compare the stored values of Qwen3-TTS with what the pu
 bench-gpu: setup-dev  ## Test and measure Qwen3-TTS 1.7B on a CUDA device, random weights
 	$(BIN)/pytest tests/gpu
 	$(BIN)/python -m benchmarks.gpu
+
+image:  ## Build the container image nano-omni:cpu
+	docker build -f docker/Dockerfile -t nano-omni:$(TORCH) --build-arg ESPEAK=$(ESPEAK) \
+		$(if $(BASE_IMAGE)$(filter cuda,$(TORCH)),--build-arg TORCH_INDEX=) .
+
+image-test:  ## Build it, run it locked down, and drive it with curl
+	$(if $(BASE_IMAGE),bash $(BASE_IMAGE))
+	$(MAKE) image
+	docker/image-test.sh nano-omni:$(TORCH)
 
 format: setup-dev  ## Format the code
 	$(BIN)/ruff format .

@@ -2,7 +2,8 @@
 
 Ours serves the fake model: what counts is the first thread, which runs server and orchestrator;
 the fake stages compute in threads of their own. The other is `rivals/sse_default.py`, a FastAPI app
-that yields a dict for each event: the same bytes of PCM, as many events, and no stages at all.
+that yields a dict for each event: the same bytes of PCM, as many events, the same server under it.
+It has no stages at all, so no thread hands it anything or wants the interpreter: that favours it.
 """
 
 from __future__ import annotations

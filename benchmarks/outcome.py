@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from benchmarks.http_body import read_body
-from benchmarks.player import Piece, listen
 from benchmarks.sound import SAMPLE_BYTES, first_audible, hear
+from server.client.player import Piece, listen
 
 if TYPE_CHECKING:
     from benchmarks.http_client import Trace

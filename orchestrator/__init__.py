@@ -6,6 +6,7 @@ Knows stages only by their handles and never sees a chunk that travels between t
 from orchestrator.admission import Admission
 from orchestrator.async_chunk import AsyncChunkOrchestrator
 from orchestrator.handle import StageHandle, WorkerHandle
+from orchestrator.record import RequestRecord, StageRecord
 from orchestrator.sequential import Orchestrator
 from orchestrator.state import OrchOutput, ReqState
 from orchestrator.stream import OutputStream
@@ -20,8 +21,10 @@ __all__ = [
     "OutputStream",
     "Patience",
     "ReqState",
+    "RequestRecord",
     "StageHandle",
     "StageOutput",
+    "StageRecord",
     "Supervisor",
     "WorkerHandle",
 ]

@@ -87,12 +87,13 @@ class Admission:
     def stats(self) -> AdmissionStats:
         """Counts, now."""
         waiting = [item for line in self._lines.values() for item in line]
-        oldest = min((item.since for item in waiting), default=time.monotonic())
+        now = time.monotonic()
+        oldest = min((item.since for item in waiting), default=now)
         return AdmissionStats(
             self._num_running,
             sum(item.places for item in waiting),
             self._num_refused,
-            time.monotonic() - oldest,
+            now - oldest,
         )
 
     def _refuse_if_full(self, key: str, places: int) -> None:

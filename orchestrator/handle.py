@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from stages.executors.figures import StageWork
     from stages.messages import StageOutput
 
 
@@ -30,3 +31,6 @@ class WorkerHandle(StageHandle, Protocol):
 
     def credit(self, request_id: str, chunks: int) -> None:
         """The client took `chunks` more outputs with data. Unknown ids are ignored."""
+
+    def work_of(self, request_id: str) -> StageWork | None:
+        """What the stage does for a request, from its submit on; it grows until the end."""

@@ -17,7 +17,9 @@ import structlog
 from orchestrator.events import Aborted, Died, Event, Failed, Reported, Revived, Undrained
 from orchestrator.handle import WorkerHandle
 from orchestrator.ids import new_request_id
+from orchestrator.record import RequestRecord, StageRecord
 from orchestrator.state import OrchOutput, ReqState, Verdict
+from orchestrator.stats import Stats
 from orchestrator.stream import OutputStream
 from stages.channel import Channel
 from stages.errors import (
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from orchestrator.admission import Admission, Ticket
     from orchestrator.handle import StageHandle
+    from orchestrator.record import Ending
     from stages.messages import StageOutput
 
 log = structlog.get_logger(__name__)
@@ -86,10 +89,14 @@ class Orchestrator:
         self._tasks = asyncio.TaskGroup()
         self._main: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
-        self.dropped_outputs = 0
-        self.drain_timeouts = 0
+        self.stats = Stats(len(self._stages))
 
     # The faces: for the seed's cases, and for the server.
+
+    @property
+    def dropped_outputs(self) -> int:
+        """How many outputs came too late, of all stages."""
+        return sum(stage.num_dropped for stage in self.stats.stages)
 
     async def start(self) -> None:
         """Begin to read the stages, which are already running."""
@@ -171,9 +178,10 @@ class Orchestrator:
         tickets, deadline_s = await self._enter(key, deadline_s, len(prompts))
         try:
             for i, (request_id, prompt) in enumerate(zip(ids, prompts, strict=True)):
-                self._register(
+                record = self._register(
                     request_id, prompt, last_stage, deadline_s, outputs.put, tickets[i], i
                 )
+                outputs.records.append(record)
             yield outputs
         finally:
             for request_id, ticket in zip(ids, tickets, strict=True):
@@ -219,12 +227,16 @@ class Orchestrator:
             state = self._states.get(item.request_id)
             if state is None or state.aborting:
                 continue
-            self._mark(state, f"submit {item.stage_id}")
+            record = state.record.stages[item.stage_id]
+            record.submitted_at = asyncio.get_running_loop().time()
             try:
                 await self._stages[item.stage_id].submit(item.request_id, item.make_input())
             except Exception as cause:  # noqa: BLE001 - a stage's failure is the request's
                 error = RequestError(item.request_id, f"could not be submitted: {cause!r}")
                 self._fail(item.request_id, error, item.stage_id)
+            else:
+                if (worker := self._workers.get(item.stage_id)) is not None:
+                    record.work = worker.work_of(item.request_id)
 
     async def _dispatch(self) -> None:
         """Move states, one event at a time."""
@@ -243,7 +255,7 @@ class Orchestrator:
                         self._close(state, error, failed_stage)
                 case Undrained(request_id):
                     if state := self._states.get(request_id):
-                        self.drain_timeouts += 1
+                        self.stats.num_drain_timeouts += 1
                         self._abort_rest(state)
 
     # What the second form replaces.
@@ -296,7 +308,7 @@ class Orchestrator:
         emit: Callable[[OrchOutput], None],
         ticket: Ticket | None = None,
         index: int = 0,
-    ) -> None:
+    ) -> RequestRecord:
         last = len(self._stages) - 1 if last_stage is None else last_stage
         if request_id in self._states:
             raise ValueError(f"request id {request_id!r} is live")
@@ -308,14 +320,15 @@ class Orchestrator:
         if down := self._down & set(range(last + 1)):
             raise UnavailableError(f"stages {sorted(down)} are down")
         loop = asyncio.get_running_loop()
-        state = ReqState(
-            request_id, prompt, last, final, emit, loop.time(), ticket=ticket, index=index
-        )
+        stages = tuple(StageRecord() for _ in range(last + 1))
+        record = RequestRecord(request_id, index, loop.time(), final, stages)
+        state = ReqState(request_id, prompt, last, final, emit, record, ticket=ticket, index=index)
         self._handle_add(state)
         self._states[request_id] = state
         if deadline_s is not None:
             error = DeadlineError(f"the request ran longer than {deadline_s:g} s")
             state.deadline = loop.call_later(deadline_s, self._fail, request_id, error)
+        return record
 
     def _submit(self, state: ReqState, stage_id: int, make_input: Callable[[], Any]) -> None:
         self._in_q.put(Submission(state.request_id, stage_id, make_input))
@@ -328,14 +341,15 @@ class Orchestrator:
     def _report(self, stage_id: int, output: StageOutput) -> None:
         state = self._states.get(output.request_id)
         if state is None:
-            self.dropped_outputs += 1
-        elif output.error is not None and not state.closing:
+            self.stats.stages[stage_id].num_dropped += 1
+            return
+        if output.finished:
+            self._note_end(state, stage_id, "failed" if output.error else "finished")
+        if output.error is not None and not state.closing:
             if output.finished:
                 state.finished.add(stage_id)
             self._close(state, output.error, stage_id)
         else:
-            if output.finished:
-                self._mark(state, f"finish {stage_id}")
             self._handle_output(state, stage_id, output)
 
     def _pass_gate(self, state: ReqState, stage_id: int, output: StageOutput) -> None:
@@ -347,14 +361,15 @@ class Orchestrator:
             case Verdict.HOLD:
                 self._hold(state)
             case verdict:  # nobody will read it
-                self.dropped_outputs += verdict is Verdict.DROP
+                self.stats.stages[stage_id].num_dropped += verdict is Verdict.DROP
                 self._consumed(state.request_id, stage_id, output.data)
 
     def _hold(self, state: ReqState) -> None:
         """The terminal waits for the other stages, but not for ever."""
-        self._mark(state, "hold")
-        state.cancel_timers()
         loop = asyncio.get_running_loop()
+        state.record.held = True
+        state.record.all_final_at = loop.time()
+        state.cancel_timers()
         undrained = Undrained(state.request_id)
         state.bound = loop.call_later(self._drain_s, self._stage_q.put, undrained)
 
@@ -362,7 +377,8 @@ class Orchestrator:
         """End early: discard, abort the rest, and let the error out when all stages are in."""
         if state.closing:
             return
-        self._mark(state, "close")
+        state.record.closed_at = asyncio.get_running_loop().time()
+        state.record.error = type(error).__name__
         state.close(error, state.last_stage if stage_id is None else stage_id)
         state.cancel_timers()
         self._abort_rest(state)
@@ -372,12 +388,16 @@ class Orchestrator:
         if state.aborting:
             return
         state.aborting = True
+        now = asyncio.get_running_loop().time()
         for stage_id in sorted(state.submitted - state.finished):
+            state.record.stages[stage_id].aborted_at = now
             self._tasks.create_task(self._abort(stage_id, state.request_id))
 
     async def _abort(self, stage_id: int, request_id: str) -> None:
         """Tell one stage to stop, and report its acknowledgement or its silence."""
-        silent = False
+        stats, clock = self.stats.stages[stage_id], asyncio.get_running_loop().time
+        stats.num_aborts += 1
+        silent, since = False, clock()
         try:
             async with asyncio.timeout(self._abort_s):
                 await self._stages[stage_id].abort(request_id)
@@ -385,13 +405,16 @@ class Orchestrator:
             silent = True
         except OmniError as error:  # the worker's end is as good as its word
             log.debug("abort_failed", stage=stage_id, request_id=request_id, error=repr(error))
+        stats.num_silent += silent
+        if not silent:
+            stats.abort_s.note(clock() - since)
         self._stage_q.put(Aborted(stage_id, request_id, silent))
 
     def _acknowledge(self, stage_id: int, request_id: str, silent: bool) -> None:
         state = self._states.get(request_id)
         if state is None or stage_id in state.finished:
             return
-        self._mark(state, f"abort {stage_id}")
+        self._note_end(state, stage_id, "silent" if silent else "aborted")
         state.finished.add(stage_id)
         if silent:
             log.warning("stage_silent", stage=stage_id, request_id=request_id)
@@ -406,6 +429,7 @@ class Orchestrator:
         error = WorkerDiedError(f"the worker of stage {stage_id} died: {cause!r}")
         for state in list(self._states.values()):
             if stage_id in state.submitted - state.finished:
+                self._note_end(state, stage_id, "died")
                 state.finished.add(stage_id)
                 self._close(state, error, stage_id)
                 self._finish_if_done(state)
@@ -417,15 +441,16 @@ class Orchestrator:
     def _finish(self, state: ReqState) -> None:
         """The terminal goes out, and nothing of the request stays: the one place (I1, I10)."""
         state.cancel_timers()
-        self._mark(state, "terminal")
+        self._note_terminal(state.record)
         del self._states[state.request_id]
         if state.pending_final is not None:
             state.emit(state.pending_final)
-        log.debug("request_timeline", request_id=state.request_id, **state.timeline_ms())
         if state.ticket is not None:
             state.ticket.release()
         if not self._states:
             self._idle.set()
+        if state.record.on_end is not None:  # whatever it does, the dispatcher goes on
+            asyncio.get_running_loop().call_soon(state.record.on_end)
 
     def _consumed(self, request_id: str, stage_id: int, data: Any) -> None:
         """Give the stage its credit back for one output."""
@@ -433,5 +458,12 @@ class Orchestrator:
         if handle is not None and data is not None:
             handle.credit(request_id, 1)
 
-    def _mark(self, state: ReqState, event: str) -> None:
-        state.mark(event, asyncio.get_running_loop().time())
+    def _note_end(self, state: ReqState, stage_id: int, ending: Ending) -> None:
+        state.record.stages[stage_id].end(ending, asyncio.get_running_loop().time())
+
+    def _note_terminal(self, record: RequestRecord) -> None:
+        now = record.ended_at = asyncio.get_running_loop().time()
+        if record.closed_at is None:
+            if record.all_final_at is None:
+                record.all_final_at = now
+            self.stats.hold_s.note(now - record.all_final_at)

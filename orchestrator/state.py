@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from orchestrator.admission import Ticket
+    from orchestrator.record import RequestRecord
     from stages.messages import StageOutput
 
 
@@ -56,7 +57,7 @@ class ReqState:
     last_stage: int
     final: frozenset[int]
     emit: Callable[[OrchOutput], None]
-    started_at: float
+    record: RequestRecord
     submitted: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
     pending_final: OrchOutput | None = None
@@ -67,7 +68,6 @@ class ReqState:
     stage_data: dict[int, list[Any]] = field(default_factory=dict)  # first form only
     ticket: Ticket | None = None  # its place among the running requests
     index: int = 0  # in its group
-    timeline: list[tuple[str, float]] = field(default_factory=list)
 
     @property
     def all_final(self) -> bool:
@@ -113,11 +113,3 @@ class ReqState:
         for timer in (self.deadline, self.bound):
             if timer is not None:
                 timer.cancel()
-
-    def mark(self, event: str, now: float) -> None:
-        """Note when something happened, in seconds since the request was added."""
-        self.timeline.append((event, now - self.started_at))
-
-    def timeline_ms(self) -> dict[str, float]:
-        """What happened when, in milliseconds, in order."""
-        return {event.replace(" ", "_"): round(1000 * at, 1) for event, at in self.timeline}

@@ -13,16 +13,21 @@ from stages.channel import Channel
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from orchestrator.record import RequestRecord
     from orchestrator.state import OrchOutput
 
 
 class OutputStream:
-    """An async iterator over the outputs of `request_ids`; the last of each has `finished=True`."""
+    """An async iterator over the outputs of `request_ids`; the last of each has `finished=True`.
+
+    `records` are those of the requests, which go on being written to until each has ended.
+    """
 
     def __init__(
         self, request_ids: Sequence[str], on_consumed: Callable[[str, int, Any], None]
     ) -> None:
         self.request_ids = tuple(request_ids)
+        self.records: list[RequestRecord] = []
         self._num_live = len(request_ids)
         self._on_consumed = on_consumed
         self._outputs: Channel[OrchOutput] = Channel()

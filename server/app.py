@@ -15,20 +15,25 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from openapi.problems import Problem, param_of
+from server import VERSION
 from server.auth import Auth
 from server.cors import Cors
 from server.edge import Edge
 from server.errors import RefusedError, log_failure
 from server.keys import keys_of
 from server.methods import Methods
+from server.rooted import Rooted
 from server.routes.chat import chat_routes
 from server.routes.completions import completion_routes
+from server.routes.debug import debug_routes
 from server.routes.document import document_routes
 from server.routes.health import health_routes
+from server.routes.metrics import metrics_routes
 from server.routes.models import model_routes
 from server.routes.responses import response_routes
 from server.routes.speech import speech_routes
 from server.routes.voices import voice_routes
+from server.watch import Watch
 from server.wire import error_response, http_error_response
 from stages.errors import OmniError
 
@@ -41,26 +46,26 @@ if TYPE_CHECKING:
 
     from server.service import Service
 
-VERSION = "0.1.0"
 
-
-def create_app(service: Service) -> Edge:
+def create_app(service: Service) -> ASGIApp:
     """The whole application as ASGI. Raises SettingsError where the keys cannot be read."""
     # Streams that run may finish on shutdown.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
-    api, settings = create_api(service), service.settings
+    watch, settings = Watch(service, VERSION), service.settings
+    api = create_api(service, watch)
     app: ASGIApp = Auth(Methods(api, list(_routes_of(api))), keys_of(settings))
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    return Edge(app)
+    app = Edge(app, watch)
+    return Rooted(app, settings.root_path) if settings.root_path else app
 
 
-def create_api(service: Service) -> FastAPI:
+def create_api(service: Service, watch: Watch) -> FastAPI:
     """The routes and handlers, without the outermost layer."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.running():
+        async with service.running(), watch.running():
             yield
 
     api = FastAPI(
@@ -83,6 +88,9 @@ def create_api(service: Service) -> FastAPI:
     ):
         api.include_router(routes(service))
     api.include_router(document_routes())
+    api.include_router(metrics_routes(watch))
+    if service.settings.debug_routes:
+        api.include_router(debug_routes(watch))
     for kind in (RefusedError, OmniError, ClientDisconnect, Exception):
         api.add_exception_handler(kind, _answer)
     api.add_exception_handler(HTTPException, _answer_http)

@@ -1,4 +1,5 @@
-"""Lets a request in that has a key, where the server has keys; whether it is well is open to all.
+"""Lets a request in that has a key, where the server has keys; how it is and how much it does is
+open to all.
 
 `key_of` tells a route whose request it is.
 """
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from server.keys import Keys
 
 KEY = "nano_omni.key"
-OPEN_PATHS = ("/health", "/health/live", "/health/ready")
+OPEN_PATHS = ("/health", "/health/live", "/health/ready", "/metrics")
 
 
 def key_of(request: Request) -> str:

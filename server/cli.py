@@ -1,207 +1,98 @@
-"""The command line: `nano-omni serve`, `say`, `models` and `voices`.
+"""The command line: which commands there are, and how each is run.
 
-Options beat the environment (see `settings.py`). Errors are one line and a status that is not 0.
+A command is a module of `server.commands` with `EXAMPLES`, `add_arguments(parser)` and
+`run(options)`, which gives the exit status. Only the one that is asked for is imported, so that
+help and mistakes cost nothing. Errors are one line and a status that is not 0.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-import anyio
-
-from server.app import VERSION
-from server.errors import ServerError
-from server.logs import configure_logs
-from server.say import say
-from server.serve import listen, note_openness, serve
-from server.service import Service
-from server.settings import Settings, SettingsError, load_settings
-from stages.errors import OmniError
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
-from stages.talker.catalogue import current_voices
-from stages.talker.hub import add_voice
+from server import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
-    from stages.pipelines.deployment import Deployment
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
-VOICES_DIR = "where other Piper voices are (~/.local/share/nano-omni/voices)"
-SETTING_OPTIONS = (
-    "host",
-    "port",
-    "api_keys_file",
-    "model",
-    "device",
-    "dtype",
-    "executor",
-    "voice",
-    "voices_dir",
-    "log_level",
-)
+COMMANDS = {
+    "serve": "answer on HTTP",
+    "say": "speak a text, aloud or into a file",
+    "chat": "talk with a model that answers in text and voice",
+    "voices": "list the voices, or fetch another one",
+    "models": "list the models and their voices",
+    "bench": "put a short load on a server and say how soon and how smoothly it speaks",
+    "selftest": "check what a server sends, ours or another",
+    "trace": "fetch a request's timeline from a server, for Perfetto",
+    "config": "show the settings and where each comes from",
+    "completion": "print what makes a shell complete commands and options",
+}
+EXAMPLES = """\
+examples:
+  nano-omni serve                              on http://127.0.0.1:8000/v1
+  nano-omni say "Hello there."                 aloud, without a server
+  nano-omni chat --url http://127.0.0.1:8000   with a server that runs
+  nano-omni COMMAND --help                     the options of a command
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit status."""
-    parser = _parser()
-    options = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    parser = parser_of(words)
+    options = parser.parse_args(words)
     if options.command is None:
         parser.print_help()
         return 0
     try:
-        settings = load_settings(_given(options))
-        configure_logs(settings)
-        _run(options, settings)
+        status: int = options.run(options)
     except KeyboardInterrupt:
         return 130
-    except (SettingsError, ServerError, OmniError, OSError, ValueError) as error:
-        return _fail(str(error))
-    return 0
+    except BrokenPipeError:  # whoever read our output has enough
+        sys.stderr.close()
+        return 141
+    except Exception as error:
+        if not _is_expected(error):
+            raise
+        sys.stderr.write(f"nano-omni: {error}\n")
+        return 1
+    return status
 
 
-def _run(options: argparse.Namespace, settings: Settings) -> None:
-    match options.command:
-        case "serve":
-            _serve(settings)
-        case "say":
-            _say(settings, options.text, options.output, options.captions)
-        case "models":
-            _models(settings)
-        case "voices":
-            _voices(settings, options.add)
-
-
-def _serve(settings: Settings) -> None:
-    note_openness(settings)
-    try:
-        listener = listen(settings)
-    except OSError as error:
-        place = f"{settings.host}:{settings.port}"
-        raise SettingsError(f"cannot listen on {place}: {error.strerror}; try --port") from error
-    anyio.run(serve, _service(settings), listener, _tell)
-
-
-def _say(settings: Settings, text: str, path: Path, captions: Path | None) -> None:
-    voice = settings.voice or "alloy"
-    model = "piper-joe" if settings.model == "embedded" else settings.model
-    speaking = settings.model_copy(update={"model": model, "voice": ""})
-    seconds = anyio.run(say, _service(speaking), text, voice, path, captions)
-    _tell(f"{path}: {seconds:.2f} s")
-
-
-def _models(settings: Settings) -> None:
-    for pipeline in _deploy(settings).pipelines:
-        _tell(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
-        _tell(f"  stages: {', '.join(pipeline.stage_names)}")
-        _tell(f"  voices: {', '.join(voice.name for voice in pipeline.voices)}")
-
-
-def _voices(settings: Settings, add: str | None) -> None:
-    """What there is in the voices folder; first with one more from the public collection."""
-    if add is not None:
-        try:
-            _tell(f"{add_voice(add, settings.voices_dir)}")
-        except OSError as error:
-            raise SettingsError(f"cannot fetch {add}: {str(error).splitlines()[0]}") from error
-    for voice in current_voices(settings.voices_dir):
-        speakers = f", {len(voice.speakers)} speakers" if voice.speakers else ""
-        licence = f", {voice.licence}" if voice.licence else ""
-        _tell(
-            f"{voice.name}  ({voice.language}, {voice.quality}, {voice.rate_hz} Hz"
-            f"{speakers}{licence})"
-        )
-
-
-def _service(settings: Settings) -> Service:
-    return Service(settings, partial(_deploy, settings))
-
-
-def _deploy(settings: Settings) -> Deployment:
-    device, dtype, given = settings.device, settings.dtype, settings
-    config = BuildConfig(
-        settings.cache_dir,
-        Placement(
-            given.thinker_device or device, given.thinker_dtype or dtype, given.thinker_replicas
-        ),
-        Placement(
-            given.talker_device or device, given.talker_dtype or dtype, given.talker_replicas
-        ),
-        Placement(
-            given.code2wav_device or device, given.code2wav_dtype or dtype, given.code2wav_replicas
-        ),
-        settings.phonemizer,
-        settings.executor,
-        settings.voices_dir,
-        settings.voice,
-        settings.max_loaded_voices,
-        settings.recordings_dir,
-        settings.max_running,
+def parser_of(words: Container[str]) -> argparse.ArgumentParser:
+    """The parser, with the options of those commands that are among `words`."""
+    parser = argparse.ArgumentParser(
+        "nano-omni",
+        description="Models that think, talk and sound.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    return build(settings.model, config)
-
-
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def _fail(message: str) -> int:
-    sys.stderr.write(f"nano-omni: {message}\n")
-    return 1
-
-
-def _given(options: argparse.Namespace) -> dict[str, object]:
-    """The options that were given and are settings."""
-    chosen = vars(options)
-    return {name: chosen[name] for name in SETTING_OPTIONS if chosen.get(name) is not None}
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("nano-omni", description="Models that think, talk and sound.")
     parser.add_argument("--version", action="version", version=f"nano-omni {VERSION}")
-    commands = parser.add_subparsers(dest="command")
-    serve_parser = commands.add_parser("serve", help="answer on HTTP")
-    serve_parser.add_argument("--host", help="the address to listen on (127.0.0.1)")
-    serve_parser.add_argument("--port", type=int, help="the port to listen on (8000)")
-    serve_parser.add_argument("--api-keys-file", help="who may use it: one key a line (anyone)")
-    say_parser = commands.add_parser("say", help="speak a text into a file: wav, mp3, ...")
-    say_parser.add_argument("text")
-    say_parser.add_argument("-o", "--output", type=Path, default=Path("out.wav"))
-    say_parser.add_argument("--captions", type=Path, help="write what is heard when, as WebVTT")
-    models_parser = commands.add_parser("models", help="list the models and their voices")
-    for command in (serve_parser, say_parser, models_parser):
-        _add_model_options(command)
-    _add_voices_parser(commands)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name in words:
+            module = import_module(f"server.commands.{name}")
+            command.epilog = f"examples:\n{module.EXAMPLES}"
+            command.set_defaults(run=module.run)
+            module.add_arguments(command)
     return parser
 
 
-def _add_voices_parser(commands: Commands) -> None:
-    voices_parser = commands.add_parser("voices", help="list the voices, or fetch another one")
-    voices_parser.add_argument("--voices-dir", help=VOICES_DIR)
-    actions = voices_parser.add_subparsers(dest="action")
-    add_parser = actions.add_parser("add", help="fetch a voice from the public Piper collection")
-    add_parser.add_argument("--voices-dir", default=argparse.SUPPRESS, help=VOICES_DIR)
-    add_parser.add_argument("add", metavar="NAME", help="as in en_US-lessac-medium")
-    voices_parser.set_defaults(add=None)
+def _is_expected(error: Exception) -> bool:
+    """Whether it is a person's mistake or bad luck, and not a defect of ours."""
+    from server.errors import ServerError
+    from server.settings import SettingsError
+    from stages.errors import OmniError
 
-
-def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model", help="embedded, fake, or a checkpoint: a folder or OWNER/NAME of the hub"
-    )
-    parser.add_argument("--device", help="auto, cpu or cuda:N (auto)")
-    parser.add_argument("--dtype", help="auto, float32 or bfloat16 (auto)")
-    parser.add_argument("--executor", help="thread or process (thread)")
-    parser.add_argument("--voice", help="the default voice")
-    parser.add_argument("--voices-dir", help=VOICES_DIR)
-    parser.add_argument("--log-level", help="debug, info, warning or error (info)")
+    return isinstance(error, SettingsError | ServerError | OmniError | OSError | ValueError)
 
 
 if __name__ == "__main__":

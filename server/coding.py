@@ -6,13 +6,12 @@ other threads run meanwhile.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Callable
 
     from server.encoders import Encoder, FileFormat
 
@@ -21,39 +20,41 @@ ArgsT = TypeVarTuple("ArgsT")
 
 
 class OpenFile:
-    """A file that is being made. One call at a time, as in Encoder."""
+    """A file that is being made. One call at a time, as in Encoder.
 
-    def __init__(self, encoder: Encoder, *, heavy: bool) -> None:
-        self._encoder = encoder
-        self._heavy = heavy
+    Nothing is set up before the first samples: an encoder may hold megabytes, and the request may
+    have to wait. Each call raises what the set-up raises.
+    """
 
-    def head(self) -> bytes:
-        """What stands before the first samples."""
-        return self._encoder.head()
+    def __init__(self, form: FileFormat) -> None:
+        self._form = form
+        self._encoder: Encoder | None = None
+        self._head = b""
 
     async def feed(self, samples: bytes) -> bytes:
-        """Take samples; the bytes that are ready."""
-        return await _run(self._heavy, self._encoder.feed, samples)
+        """Take samples; the bytes that are ready, at first behind what stands before samples."""
+        encoder = self._encoder or await self._begin()
+        return self._headed(await self._run(encoder.feed, samples))
 
     async def flush(self) -> bytes:
         """The rest of the file."""
-        return await _run(self._heavy, self._encoder.flush)
+        encoder = self._encoder or await self._begin()
+        return self._headed(await self._run(encoder.flush))
 
+    def close(self) -> None:
+        """Free what is held."""
+        if self._encoder is not None:
+            self._encoder.close()
 
-@asynccontextmanager
-async def open_file(form: FileFormat) -> AsyncIterator[OpenFile]:
-    """Set an encoder up, and free it at the end of the scope. Raises what the set-up raises."""
-    encoder = await _run(form.heavy, form.open)
-    try:
-        yield OpenFile(encoder, heavy=form.heavy)
-    finally:
-        encoder.close()
+    async def _begin(self) -> Encoder:
+        self._encoder = await self._run(self._form.open)
+        self._head = self._encoder.head()
+        return self._encoder
 
+    def _headed(self, coded: bytes) -> bytes:
+        head, self._head = self._head, b""
+        return head + coded
 
-def _run(heavy: bool, work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> Awaitable[ResultT]:
-    """A thread that has begun is waited for, also when the caller is cancelled."""
-    return anyio.to_thread.run_sync(work, *args) if heavy else _here(work, *args)
-
-
-async def _here(work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> ResultT:
-    return work(*args)
+    async def _run(self, work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> ResultT:
+        """A thread that has begun is waited for, also when the caller is cancelled."""
+        return await anyio.to_thread.run_sync(work, *args) if self._form.heavy else work(*args)

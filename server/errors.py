@@ -5,6 +5,7 @@ ServerError
 │   ├── UnknownModelError   it names a model that is not here
 │   ├── UnknownVoiceError   it names a voice that was not added
 │   ├── UnknownResponseError  it names a response that is not stored
+│   ├── UnknownTimelineError  it names a request that is not remembered
 │   ├── TooLargeError       its body is larger than the server takes
 │   ├── NoKeyError          it has no API key, and the server asks for one
 │   └── WrongKeyError       its API key is none of the server's
@@ -86,6 +87,14 @@ class UnknownResponseError(RefusedError):
         super().__init__(Problem(message, "response_id", "not_found"))
 
 
+class UnknownTimelineError(RefusedError):
+    """No request of this id is remembered, or not any more."""
+
+    def __init__(self, request_id: str) -> None:
+        message = f"Request with id '{request_id[:MAX_ECHO_CHARS]}' not found."
+        super().__init__(Problem(message, "request_id", "not_found"))
+
+
 class TooLargeError(RefusedError):
     """A body over the limit."""
 
@@ -134,6 +143,7 @@ TABLE: Mapping[type[Exception], Row] = {
     UnknownModelError: Row(404, INVALID),
     UnknownVoiceError: Row(404, INVALID),
     UnknownResponseError: Row(404, INVALID),
+    UnknownTimelineError: Row(404, INVALID),
     TooLargeError: Row(413, INVALID, "request_too_large", headers={"Connection": "close"}),
     NoKeyError: Row(401, INVALID, headers=WANTS_KEY),
     WrongKeyError: Row(401, INVALID, headers=WANTS_KEY),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from server.errors import INVALID, envelope
+from server.joined import JoiningTransport, Turn
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,6 +30,7 @@ class GuardedProtocol(HttpToolsProtocol):
     """One connection. `settings` is set in a class of its own for each server (`guarded`)."""
 
     settings: Settings
+    turn: Turn
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -38,7 +40,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection without a request has the time of a head."""
-        super().connection_made(transport)
+        super().connection_made(JoiningTransport(transport, self.turn))
         self._allow(self.settings.header_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -128,7 +130,7 @@ def _without_upgrade(data: bytes) -> bytes:
 
 def guarded(settings: Settings) -> type[GuardedProtocol]:
     """The protocol of a server with these settings."""
-    return type("Guarded", (GuardedProtocol,), {"settings": settings})
+    return type("Guarded", (GuardedProtocol,), {"settings": settings, "turn": Turn()})
 
 
 def _response(status: int, message: str) -> bytes:

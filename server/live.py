@@ -9,6 +9,7 @@ who takes nothing for too long is cut off.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from starlette.responses import Response
 from server.errors import BrokenStreamError, StalledReaderError, log_failure
 from server.groups import ungrouped
 from server.outputs import Outputs
+from server.watch.trail import TRAIL
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,26 +29,30 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
-    from orchestrator import OrchOutput
+    from orchestrator import OrchOutput, OutputStream
+    from server.watch import Trail
 
-    OpenStream = Callable[[], AbstractAsyncContextManager[AsyncIterator[OrchOutput]]]
+    OpenStream = Callable[[], AbstractAsyncContextManager[OutputStream]]
 
 log = structlog.get_logger(__name__)
-
-
-RUN = "nano_omni.run"  # in a scope: the id under which the orchestrator ran the request
 
 
 class HeldSend:
     """Sends the response's start together with its first body message. `started`: it is out.
 
-    Raises ClientDisconnect where the server says that nobody is there any more, and where nobody
-    has taken anything for `stall_s`.
+    Raises ClientDisconnect where the server says that nobody is there any more. Calls `give_up`
+    where somebody sends and nothing has been taken for `stall_s`: by one timer for the whole
+    response, as one for each message costs as much as the message.
     """
 
-    def __init__(self, send: Send, stall_s: float) -> None:
+    def __init__(self, send: Send, stall_s: float, give_up: Callable[[], None]) -> None:
         self._send = send
         self._stall_s = stall_s
+        self._give_up = give_up
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._num_sending = 0  # a ping and an event may come together
+        self._moved_at = 0.0
         self._lock = anyio.Lock()
         self._start: Message = {}
         self.started = False
@@ -55,43 +61,77 @@ class HeldSend:
         if message["type"] == "http.response.start":
             self._start = message
             return
+        self._begin()
         try:
-            with anyio.fail_after(self._stall_s):
-                if not self.started:
-                    await self._send_start()
-                await self._send(message)
-        except TimeoutError:
-            log.warning("reader_stalled", after_s=self._stall_s)
-            raise StalledReaderError from None
+            if not self.started:
+                await self._send_start()
+            await self._send(message)
         except OSError:  # ASGI 2.4: the client is gone
             raise ClientDisconnect from None
+        finally:
+            self._num_sending -= 1
+            self._moved_at = self._loop.time()
+
+    def close(self) -> None:
+        """Nothing is sent any more."""
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def _send_start(self) -> None:
-        async with self._lock:  # a ping and the first event may come together
+        async with self._lock:
             if not self.started:
                 await self._send(self._start)
                 self.started = True
+                self._moved_at = self._loop.time()
+
+    def _begin(self) -> None:
+        if not self._num_sending:
+            self._moved_at = self._loop.time()
+        self._num_sending += 1
+        if self._timer is None:
+            self._watch()
+
+    def _watch(self) -> None:
+        self._timer = self._loop.call_at(self._moved_at + self._stall_s, self._judge)
+
+    def _judge(self) -> None:
+        self._timer = None
+        if self._num_sending and self._loop.time() >= self._moved_at + self._stall_s:
+            self._give_up()
+        elif self._num_sending:
+            self._watch()
 
 
 class LazyStream:
     """A request's outputs. It is started when the first one is asked for, so that its wait for a
-    turn is part of the response: pings go out meanwhile. `aclose` ends what was started."""
+    turn is part of the response: pings go out meanwhile. `aclose` ends what was started.
 
-    def __init__(self, open_stream: OpenStream) -> None:
+    Whoever asks for an output has dealt with the one before: written it, where the response is a
+    stream. The trail hears of both.
+    """
+
+    def __init__(self, open_stream: OpenStream, trail: Trail, held: HeldSend) -> None:
         self._open_stream = open_stream
+        self._trail = trail
+        self._held = held
         self._scope = AsyncExitStack()
-        self._source: AsyncIterator[OrchOutput] | None = None
-        self.request_id: str | None = None  # the orchestrator's, once it has given an output
+        self._source: OutputStream | None = None
+        self._last: OrchOutput | None = None
 
     def __aiter__(self) -> LazyStream:
         return self
 
     async def __anext__(self) -> OrchOutput:
         if self._source is None:
+            self._trail.asked_at = anyio.current_time()
             self._source = await self._scope.enter_async_context(self._open_stream())
-        output = await anext(self._source)
-        self.request_id = self.request_id or output.request_id
-        return output
+            self._trail.admit(self._source.records)
+        elif self._last is not None and self._held.started:
+            self._trail.wrote(self._last)
+        self._last = None
+        self._last = await anext(self._source)
+        self._trail.made(self._last)
+        return self._last
 
     async def aclose(self) -> None:
         """Leave the request's scope, if it was entered."""
@@ -118,22 +158,25 @@ class LiveResponse(Response):
         self._reply = reply
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        held = HeldSend(send, self._stall_s)
+        reading = anyio.CancelScope()
+        held = HeldSend(send, self._stall_s, reading.cancel)
         try:
-            async with while_connected(receive), aclosing(LazyStream(self._open_stream)) as source:
-                try:
+            stream = LazyStream(self._open_stream, scope[TRAIL], held)
+            async with while_connected(receive), aclosing(stream) as source:
+                with reading:
                     await self._reply(Outputs(source), scope, held)
-                finally:
-                    scope[RUN] = source.request_id
         except ClientDisconnect:
             return
-        except StalledReaderError as error:
-            raise BrokenStreamError from error
         except Exception as error:
             if held.started:
                 log_failure(error)
                 raise BrokenStreamError from error
             raise
+        finally:
+            held.close()
+        if reading.cancelled_caught:
+            log.warning("reader_stalled", after_s=self._stall_s)
+            raise BrokenStreamError from StalledReaderError()
 
 
 @asynccontextmanager

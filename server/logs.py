@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from server.settings import Settings
 
-QUIET = ("uvicorn", "sse_starlette", "asyncio")  # sse_starlette's debug records hold the events
+# sse_starlette's debug records hold the events; httpx2 and httpcore2 are clients of ours.
+QUIET = ("uvicorn", "sse_starlette", "asyncio", "httpx2", "httpcore2")
 SHARED: tuple[Processor, ...] = (
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from orchestrator import OrchOutput
+    from orchestrator import OrchOutput, OutputStream
 
 
 class Runner(Protocol):
@@ -24,7 +24,7 @@ class Runner(Protocol):
         last_stage: int | None = None,
         deadline_s: float | None = None,
         key: str = "",
-    ) -> AbstractAsyncContextManager[AsyncIterator[OrchOutput]]:
+    ) -> AbstractAsyncContextManager[OutputStream]:
         """The outputs of one request. Leaving the scope before the terminal aborts it.
 
         `key` stands for the caller, so that each gets a fair share of the places.
@@ -37,7 +37,7 @@ class Runner(Protocol):
         last_stage: int | None = None,
         deadline_s: float | None = None,
         key: str = "",
-    ) -> AbstractAsyncContextManager[AsyncIterator[OrchOutput]]:
+    ) -> AbstractAsyncContextManager[OutputStream]:
         """The outputs of several requests, admitted all or none, each with its terminal."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import socket
+import ssl
 import sys
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -17,6 +18,7 @@ import uvicorn
 from server.app import create_app
 from server.guard import guarded
 from server.keys import keys_of
+from server.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +48,22 @@ def listen(settings: Settings) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def check_tls(settings: Settings) -> None:
+    """Read the certificate and its key, as the web server will. Raises SettingsError."""
+    certificate, key = settings.ssl_certfile, settings.ssl_keyfile
+    if certificate is None:
+        if key is not None:
+            raise SettingsError("setting ssl_keyfile: there is no ssl_certfile beside it")
+        return
+    for name, path in (("ssl_certfile", certificate), ("ssl_keyfile", key)):
+        if path is not None and not path.is_file():
+            raise SettingsError(f"setting {name}: there is no file {path}")
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as error:
+        raise SettingsError(f"setting ssl_certfile: {error}") from error
 
 
 def note_openness(settings: Settings) -> None:
@@ -89,6 +107,8 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         backlog=BACKLOG,
+        ssl_certfile=service.settings.ssl_certfile,
+        ssl_keyfile=service.settings.ssl_keyfile,
         timeout_graceful_shutdown=round(service.settings.shutdown_s) + CLEANUP_S,
     )
     return Server(config)
@@ -102,7 +122,7 @@ async def serve(service: Service, listener: socket.socket, tell: Callable[[str],
     """
     server = uvicorn_server(service)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_announce, service, server, url_of(listener), tell)
+        tasks.start_soon(_announce, service, server, url_of(listener, service.settings), tell)
         tasks.start_soon(_obey_signals, service, server, tell)
         await server.serve([listener])
         tasks.cancel_scope.cancel()
@@ -136,7 +156,8 @@ async def _obey_signals(
         await service.end_requests()
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, settings: Settings) -> str:
     """Where the server can be reached."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "http" if settings.ssl_certfile is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

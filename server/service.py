@@ -17,6 +17,7 @@ import anyio
 import structlog
 
 from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
+from orchestrator.supervisor import Supervised
 from server.errors import UnknownModelError
 from server.groups import ungrouped
 from server.voices import Voices, voices_of
@@ -26,13 +27,33 @@ from stages.pipelines.pipeline import Pipeline, prewarm_fn
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from orchestrator.supervisor import Supervised
+    from orchestrator.stats import Stats
     from server.live import OpenStream
     from server.outputs import Runner
     from server.settings import Settings
+    from stages.executors.figures import Figures
     from stages.messages import Request
 
 log = structlog.get_logger(__name__)
+
+
+class Worker(Supervised, Protocol):
+    """What is shown of a worker, besides what its supervisor needs."""
+
+    is_up: bool
+    num_starts: int
+
+    @property
+    def figures(self) -> Figures:
+        """All steps since the server began."""
+
+    @property
+    def num_open(self) -> int:
+        """How many requests were submitted and are not over."""
+
+    @property
+    def num_queued(self) -> int:
+        """How many of these it has not begun."""
 
 
 class StageState(Protocol):
@@ -43,7 +64,7 @@ class StageState(Protocol):
         """What pipelines call it."""
 
     @property
-    def workers(self) -> Sequence[Supervised]:
+    def workers(self) -> Sequence[Worker]:
         """Its replicas."""
 
     @property
@@ -80,6 +101,7 @@ class Served:
     pipeline: Pipeline
     runner: Runner
     voices: Voices
+    stats: Stats
 
     def open(self, requests: Sequence[Request], deadline_s: float, key: str) -> OpenStream:
         """What runs `requests`, admitted all or none on the account of `key`, once entered."""
@@ -141,10 +163,23 @@ class Service:
 
     def model(self, name: str) -> Served:
         """A model by id or alias. Raises UnknownModelError, UnavailableError."""
-        for served in self.models:
-            if name in served.names:
-                return served
+        if self.models and (served := self.find(name)) is not None:
+            return served
         raise UnknownModelError(name)
+
+    def find(self, name: str) -> Served | None:
+        """A model by id or alias, if it is there."""
+        return next((served for served in self._served if name in served.names), None)
+
+    @property
+    def running_models(self) -> tuple[Served, ...]:
+        """Every model that is up; none while they are loading."""
+        return self._served
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """What runs the stages; none before they are built."""
+        return tuple(worker for stage in self.stages for worker in stage.workers)
 
     async def reload_voices(self) -> None:
         """Look again which voices there are. Raises UnavailableError while models are loading."""
@@ -190,8 +225,7 @@ class Service:
         await deployment.start(self.settings.start_s)
         self._check_voice(deployment.pipelines)
         patience = Patience(start_s=self.settings.start_s)
-        workers = [worker for stage in deployment.stages for worker in stage.workers]
-        supervisor = Supervisor(workers, patience)
+        supervisor = Supervisor(self.workers, patience)
         self._served = tuple(
             [await self._serve(p, supervisor, stack) for p in deployment.pipelines]
         )
@@ -218,7 +252,8 @@ class Service:
         await orchestrator.start()
         self._orchestrators.append(orchestrator)
         stack.push_async_callback(_shielded, orchestrator.shutdown)
-        return Served(pipeline, orchestrator, voices_of(pipeline.voices, self.settings.voice))
+        voices = voices_of(pipeline.voices, self.settings.voice)
+        return Served(pipeline, orchestrator, voices, orchestrator.stats)
 
 
 async def _shielded(stop: Callable[[], Awaitable[None]]) -> None:

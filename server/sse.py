@@ -18,9 +18,9 @@ from server.errors import answer_to
 from server.live import never
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
 
-    from starlette.types import Scope
+    from starlette.types import Scope, Send
 
     from openapi.errors import ErrorEnvelope
     from server.live import HeldSend
@@ -47,10 +47,36 @@ def _ping() -> ServerSentEvent:
 
 
 class Events(EventSourceResponse):
-    """The library's response without its watch on the process's end, which polls.
+    """The library's response for frames that are ready, which it would log, encode and time.
 
-    The server lets streams finish on shutdown and cuts them after its grace time.
+    Also without its watch on the process's end, which polls: the server lets streams finish on
+    shutdown and cuts them after its grace time.
     """
+
+    def __init__(self, frames: AsyncGenerator[bytes], ping_s: float) -> None:
+        super().__init__(
+            frames,
+            headers={"Cache-Control": "no-cache"},
+            ping=ping_s,
+            sep="\n",
+            ping_message_factory=_ping,
+        )
+        self._frames = frames
+
+    async def _stream_response(self, send: Send) -> None:
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
+        async with aclosing(self._frames) as frames:
+            async for frame in frames:
+                await send({"type": "http.response.body", "body": frame, "more_body": True})
+        async with self._send_lock:  # no ping after the end
+            self.active = False
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _listen_for_exit_signal_with_grace(self) -> None:
         await anyio.sleep_forever()
@@ -67,19 +93,13 @@ async def send_events(
 
     A failure is raised; if bytes are out, it is told in one last event before, by `failure`.
     """
-    response = Events(
-        _telling_failure(frames, send, failure),
-        headers={"Cache-Control": "no-cache"},
-        ping=ping_s,
-        sep="\n",
-        ping_message_factory=_ping,
-    )
+    response = Events(_telling_failure(frames, send, failure), ping_s)
     await response(scope, never, send)
 
 
 async def _telling_failure(
     frames: AsyncGenerator[bytes], send: HeldSend, failure: Callable[[ErrorEnvelope], bytes]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(frames):
             async for frame in frames:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """One thing that a step made for a request: a chunk, or the end, which is the last."""
+    """One thing that a step made for a request: a chunk, or the end, which is the last.
+
+    With neither it only says that the step advanced the request.
+    """
 
     request_id: str
     chunk: Chunk | None = None

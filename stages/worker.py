@@ -17,6 +17,7 @@ from stages.connectors.contract import Mark
 from stages.cores import CORES
 from stages.errors import RequestError
 from stages.executors.control import Abort, AbortDone, Credit, Output, Stop, Submit
+from stages.executors.figures import Diary
 from stages.messages import StageOutput
 from stages.stage import blame
 
@@ -74,6 +75,8 @@ class Worker:
         self._touched: set[str] = set()
         self._runnable: dict[str, None] = {}
         self._reports: list[Report] = []
+        self._diary = Diary()
+        self._has_ends = False  # among the reports
         self._stopping = False
         self._abandoned = False
         for wiring in faces:
@@ -115,9 +118,9 @@ class Worker:
                 self._submit(order)
             case Abort():
                 self._abort(order)
-            case Credit(request_id, chunks):
-                if (request := self._open.get(request_id)) is not None:
-                    request.credit += chunks
+            case Credit(chunks):
+                for request_id in chunks.keys() & self._open.keys():
+                    self._open[request_id].credit += chunks[request_id]
                     self._touched.add(request_id)
             case Stop():
                 self._stopping = True
@@ -154,13 +157,20 @@ class Worker:
     def _step(self) -> None:
         room = {rid: self._room(rid, self._open[rid]) for rid in self._runnable}
         self._touched.update(room)
+        began_at = self._diary.clock()
+        num_chunks: dict[tuple[int, str], int] = {}
+        failure: RequestError | None = None
         try:
             for emit in self._stage.step(room):
                 if self._abandoned:
                     return
-                self._hand_on(emit)
+                key = self._hand_on(emit), emit.request_id
+                num_chunks[key] = num_chunks.get(key, 0) + (emit.chunk is not None)
         except RequestError as error:
-            self._fail(error.request_id, error)
+            failure = error
+        self._diary.note(began_at, num_chunks)
+        if failure is not None:
+            self._fail(failure.request_id, failure)
 
     def _flush(self) -> None:
         """Wake everyone who has something new, once."""
@@ -169,6 +179,9 @@ class Worker:
                 outlet.flush()
             for inlet in wiring.inlets:
                 inlet.flush()
+        if self._has_ends or self._diary.is_due:
+            self._has_ends = False
+            self._reports.insert(0, self._diary.tell())
         if self._reports:
             reports, self._reports = self._reports, []
             self._report(reports)
@@ -244,7 +257,8 @@ class Worker:
             room = edge if room is None else min(room, edge)
         return room or 0
 
-    def _hand_on(self, emit: Emit) -> None:
+    def _hand_on(self, emit: Emit) -> int:
+        """Send what was made on its way; the face of its request."""
         request = self._open[emit.request_id]
         if emit.chunk is not None:
             if request.outlet is not None:
@@ -258,6 +272,7 @@ class Worker:
             self._touched.update(self._open)  # what it held may be what others wait for
             if request.outlet is not None:
                 request.outlet.end(emit.request_id)
+        return request.face
 
     def _finish_if_drained(self, request_id: str, request: _Open) -> None:
         if request.outlet is not None and not request.outlet.drained(request_id):
@@ -286,6 +301,7 @@ class Worker:
     def _drop(self, request_id: str) -> None:
         """The one place where a request leaves the worker."""
         request = self._open.pop(request_id)
+        self._has_ends = True
         self._touched.update(self._open)
         if not self._open:
             CORES.leave(self)

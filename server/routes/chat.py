@@ -12,6 +12,7 @@ from server.described import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
 from server.described_errors import ERRORS, Answers
 from server.kept import Kept
 from server.service import Service
+from server.watch import note_body
 
 ANSWERS: Answers = {
     200: {"description": "The reply.", "model": ChatCompletion, "content": CHAT_STREAM},
@@ -34,6 +35,7 @@ def chat_routes(service: Service) -> APIRouter:
     async def create_chat_completion(request: Request) -> Response:
         """Answer a chat in text, in speech, or in both; whole, or as it is made."""
         body = await read_body(request, ChatRequest, settings.max_body_bytes)
+        note_body(request, service, body, body.model)
         plan = await plan_chat(service, body, transcripts)
         return chat_response(plan, settings, transcripts, key_of(request))
 

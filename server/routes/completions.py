@@ -11,6 +11,7 @@ from server.completions.response import completion_response
 from server.described import COMPLETION_STREAM, body_of
 from server.described_errors import ERRORS, Answers
 from server.service import Service
+from server.watch import note_body
 
 ANSWERS: Answers = {
     200: {"description": "The texts.", "model": Completion, "content": COMPLETION_STREAM},
@@ -32,6 +33,7 @@ def completion_routes(service: Service) -> APIRouter:
     async def create_completion(request: Request) -> Response:
         """Go on where a prompt ends, without a chat around it; whole, or as it is made."""
         body = await read_body(request, CompletionRequest, settings.max_body_bytes)
+        note_body(request, service, body, body.model)
         plan = await plan_completion(service, body)
         return completion_response(plan, settings, key_of(request))
 

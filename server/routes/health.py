@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from openapi.health import Health, StageHealth
 from server.described_errors import ERRORS
 from server.service import Service
-from server.wire import wire_response
+from server.wire import error_response, wire_response
 from stages.errors import UnavailableError
 
 
@@ -19,8 +19,8 @@ def health_routes(service: Service) -> APIRouter:
 
     async def ready() -> Response:
         """Every stage has a worker that runs; 503 until then."""
-        if not service.ready:
-            raise UnavailableError("Not every stage of the models is up.")
+        if not service.ready:  # not raised: that would be logged, at every probe
+            return error_response(UnavailableError("Not every stage of the models is up."))
         stages = {
             stage.name: StageHealth(workers=len(stage.workers), up=stage.num_up)
             for stage in service.stages

@@ -14,6 +14,7 @@ from server.kept import Kept
 from server.responses.plan import StoredResponse, plan_response
 from server.responses.response import response_response
 from server.service import Service
+from server.watch import note_body
 from server.wire import wire_response
 
 ANSWERS: Answers = {
@@ -37,6 +38,7 @@ def response_routes(service: Service) -> APIRouter:
     async def create_response(request: Request) -> Response:
         """Answer in text; whole, or as it is made."""
         body = await read_body(request, ResponseRequest, settings.max_body_bytes)
+        note_body(request, service, body, body.model)
         plan = await plan_response(service, body, stored)
         return response_response(plan, settings, stored, key_of(request))
 

@@ -9,6 +9,7 @@ from server.described import SPEECH_ANSWERS, body_of
 from server.service import Service
 from server.speech import plan_speech
 from server.speech_reply import speech_response
+from server.watch import note_body
 
 
 def speech_routes(service: Service) -> APIRouter:
@@ -25,6 +26,7 @@ def speech_routes(service: Service) -> APIRouter:
     async def create_speech(request: Request) -> Response:
         """Speak a text. The sound is sent while it is made."""
         body = await read_body(request, SpeechRequest, settings.max_body_bytes)
+        note_body(request, service, body, body.model)
         plan = plan_speech(service, body)
         return speech_response(plan, body, settings, key_of(request))
 

@@ -103,6 +103,8 @@ class Code2WavStage:
         if sound.drained:
             tokens = -(-sound.num_samples * _TOKENS_PER_S // OUTPUT_HZ)
             yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
+        elif not len(samples):
+            yield Emit(request_id)
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""

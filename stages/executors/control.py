@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from stages.executors.figures import Told
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stages.messages import StageInput, StageOutput
 
 
@@ -35,10 +39,9 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """The client consumed `chunks` more of what the request reported."""
+    """The client consumed so many `chunks` more of what requests reported, by their ids."""
 
-    request_id: str
-    chunks: int
+    chunks: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class AbortDone:
     request_id: str
 
 
-Report = Output | AbortDone
+FaceReport = Output | AbortDone
+Report = FaceReport | Told
 
 
 class Mailbox(Protocol):

@@ -17,6 +17,7 @@ import structlog
 
 from stages.errors import StartError, WorkerDiedError
 from stages.executors.control import Stop
+from stages.executors.figures import ClockMap, Figures, Told
 from stages.worker import Wiring
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class Executor(ABC):
         self._make_stage = partial(stage, *args)
         self._ports: list[Port] = []
         self._seats: list[Seat] = []
+        self._past_figures = Figures()  # of the workers before this one
+        self._figures = Figures()
+        self._clock_map = ClockMap()
         self._ready: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
         self._stopping = False
@@ -94,6 +98,8 @@ class Executor(ABC):
         loop = asyncio.get_running_loop()
         self._ready, self._ended = loop.create_future(), loop.create_future()
         self._stopping = False
+        self._past_figures, self._figures = self.figures, Figures()
+        self._clock_map = ClockMap()
         with anyio.CancelScope(
             shield=True
         ):  # short; cut in the middle, nobody would own the worker
@@ -143,6 +149,21 @@ class Executor(ABC):
             self._ready.set_result(None)
 
     @property
+    def figures(self) -> Figures:
+        """All steps since the server began, as far as they were told."""
+        return self._past_figures + self._figures
+
+    @property
+    def num_open(self) -> int:
+        """How many requests were submitted to it and are not over."""
+        return sum(len(seat.work) for seat in self._seats)
+
+    @property
+    def num_queued(self) -> int:
+        """How many of these it has not begun."""
+        return sum(not work.busy for seat in self._seats for work in seat.work.values())
+
+    @property
     def owes_acknowledgement(self) -> bool:
         """Whether an abort was not acknowledged yet."""
         return any(seat.aborts for seat in self._seats)
@@ -155,7 +176,16 @@ class Executor(ABC):
     def _on_reports(self, reports: list[Report]) -> None:
         self.num_reports += len(reports)
         for report in reports:
-            self._seats[report.face].deliver(report)
+            if isinstance(report, Told):
+                self._note(report)
+            else:
+                self._seats[report.face].deliver(report)
+
+    def _note(self, told: Told) -> None:
+        self._figures = told.figures
+        ahead_s = self._clock_map.ahead_s(told.sent_at, asyncio.get_running_loop().time())
+        for (face, request_id), steps in told.steps.items():
+            self._seats[face].worked(request_id, steps, ahead_s)
 
     def _on_end(self, reason: str | None) -> None:
         """The worker is gone; `reason` is None where it was told to stop."""

@@ -9,17 +9,20 @@ down only while all of its workers are. Belongs to the event loop's thread.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from stages.channel import Channel
 from stages.errors import UnavailableError, WorkerDiedError
 from stages.executors.control import Abort, AbortDone, Credit, Output, Submit
+from stages.executors.figures import StageWork
 from stages.messages import Request, StageInput, StageOutput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stages.executors.control import Order, Report
+    from stages.executors.control import FaceReport, Order
+    from stages.executors.figures import Stepped
 
 
 class Host(Protocol):
@@ -45,9 +48,29 @@ class Seat:
         self.index = index  # among the seats of its worker
         self.is_up = False
         self.requests: dict[str, int] = {}  # each with the replica of the stage before
+        self.work: dict[str, StageWork] = {}  # of those that were submitted
         self.aborts: dict[str, asyncio.Future[None]] = {}  # not acknowledged yet
+        self._credit: Counter[str] = Counter()
 
-    def deliver(self, report: Report) -> None:
+    def submit(self, request_id: str, stage_input: StageInput, outlet: int) -> None:
+        """Put a request that is bound to the worker into its inbox."""
+        self.work[request_id] = StageWork()
+        inlet = self.requests[request_id]
+        self.host.post(Submit(self.index, request_id, stage_input, inlet, outlet))
+
+    def credit(self, request_id: str, chunks: int) -> None:
+        """The client consumed `chunks` more. Told once a turn of the loop: it wakes the worker."""
+        if not self._credit:
+            asyncio.get_running_loop().call_soon(self._tell_credit)
+        self._credit[request_id] += chunks
+
+    def worked(self, request_id: str, steps: list[Stepped], ahead_s: float) -> None:
+        """The worker told of steps; `ahead_s` maps its clock to ours."""
+        if (work := self.work.get(request_id)) is not None:
+            for step in steps:
+                work.add(step, ahead_s)
+
+    def deliver(self, report: FaceReport) -> None:
         """Take one report of the worker."""
         match report:
             case Output(_, output):
@@ -74,8 +97,14 @@ class Seat:
         self.aborts.clear()
         self._face.seat_is_down(failed, cause)
 
+    def _tell_credit(self) -> None:
+        if self.is_up:
+            self.host.post(Credit(dict(self._credit)))
+        self._credit.clear()
+
     def _release(self, request_id: str) -> None:
         self.requests.pop(request_id, None)
+        self.work.pop(request_id, None)
         self._face.release(request_id)
 
 
@@ -114,8 +143,7 @@ class Face:
         outlet = 0
         if stage_input.has_next and self._following is not None:
             outlet = self._following._bind(request_id, seat.number).number
-        inlet = seat.requests[request_id]
-        seat.host.post(Submit(seat.index, request_id, stage_input, inlet, outlet))
+        seat.submit(request_id, stage_input, outlet)
 
     async def next_output(self) -> StageOutput:
         """The next report; WorkerDiedError once all workers are gone and all was read."""
@@ -135,7 +163,12 @@ class Face:
     def credit(self, request_id: str, chunks: int) -> None:
         """The client consumed `chunks` more."""
         if (seat := self._bound.get(request_id)) is not None:
-            seat.host.post(Credit(request_id, chunks))
+            seat.credit(request_id, chunks)
+
+    def work_of(self, request_id: str) -> StageWork | None:
+        """What the stage does for an open request; it grows until the request is over."""
+        seat = self._bound.get(request_id)
+        return None if seat is None else seat.work.get(request_id)
 
     async def up(self) -> None:
         """Returns when a worker runs (again)."""

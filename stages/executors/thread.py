@@ -37,11 +37,12 @@ class ThreadMailbox:
     def post(self, order: Order) -> None:
         """Append an order and wake the worker."""
         self._orders.append(order)
-        self._bell.set()
+        self.ring()
 
     def ring(self) -> None:
         """Wake the worker: an edge has something for it."""
-        self._bell.set()
+        if not self._bell.is_set():  # then it has not looked yet, and will
+            self._bell.set()
 
     def take(self, *, block: bool) -> list[Order]:
         """See Mailbox."""

@@ -110,6 +110,8 @@ class TalkerStage:
             yield Emit(request_id, chunk)
         if speech.ended and not speech.has_work:
             yield Emit(request_id, end=SpeechEnd(speech.num_frames))
+        elif chunk is None:
+            yield Emit(request_id)
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""

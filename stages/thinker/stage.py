@@ -142,7 +142,9 @@ class ThinkerStage:
             if row is not None:
                 with blame(writing.request_id):
                     emits = self._write(writing, *row)
-                yield from emits
+                yield from emits or [Emit(writing.request_id)]
+            else:
+                yield Emit(writing.request_id)
 
     def close(self, request_id: str) -> None:
         """Drop the request and its slot."""

@@ -1,7 +1,8 @@
 """`make conformance`: other people's clients against a server of fakes, and a table of what held.
 
-Each client has an environment of its own below `.venvs/`, made on the first run from the pinned
-list beside this file. `python -m tests.conformance.run [NAME...]` runs only those that are named.
+The checks of `nano-omni selftest` are one of them. Each client has an environment of its own below
+`.venvs/`, made on the first run from the pinned list beside this file.
+`python -m tests.conformance.run [NAME...]` runs only those that are named.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from typing import Any
 
 import structlog
 
+from server.client.api import Target, client_of
+from server.selftest.run import checks, subject_of
+from server.selftest.run import run as run_check
 from server.service import Service
 from server.settings import Settings
 from stages.errors import RequestError
@@ -122,6 +126,18 @@ def run(client: Client, url: str, faulty_url: str) -> bool:
     return bool(reports) and not failed
 
 
+def selftest(url: str) -> bool:
+    """Run our own checks of any server, and write their part of the table."""
+    with client_of(Target(url, KEY)) as client:
+        subject = subject_of(client)
+        found = [run_check(check, subject) for check in checks()]
+    failed = [report for report in found if report.outcome != "ok"]
+    for report in failed:
+        _tell(f"  selftest: {report.check}: {report.outcome}: {report.why}")
+    _tell(f"{'selftest':12} {len(found) - len(failed):3} of {len(found)} held")
+    return not failed
+
+
 def failing_service() -> Service:
     """Stages that fail after their first output."""
     fault = RequestError("r", "no")
@@ -138,12 +154,14 @@ def failing_service() -> Service:
 def main() -> int:
     """The exit status."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    wanted = sys.argv[1:] or [client.name for client in CLIENTS]
+    wanted = sys.argv[1:] or [*(client.name for client in CLIENTS), "selftest"]
     with (
         serving(fake_service(port=0, api_keys=(KEY,))) as server,
         serving(failing_service()) as faulty,
     ):
         held = [run(client, server.url, faulty.url) for client in CLIENTS if client.name in wanted]
+        if "selftest" in wanted:
+            held.append(selftest(server.url))
     return 0 if held and all(held) else 1
 
 

@@ -96,7 +96,7 @@ async def test_a_silent_stage_is_aborted_after_the_drain_time_and_the_terminal_g
     await orchestrator.next_output()
     assert told(await orchestrator.next_output()) == (2, "wav", True)
     assert s1.aborts == ["r1"]
-    assert orchestrator.drain_timeouts == 1
+    assert orchestrator.stats.num_drain_timeouts == 1
     assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.01)
 
 
@@ -205,6 +205,9 @@ async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
     credits = []
 
     class WorkerStage(type(stages[0])):
+        def work_of(self, request_id):
+            return None
+
         def credit(self, request_id, chunks):
             credits.append((request_id, chunks))
 

@@ -48,6 +48,9 @@ class WorkerStage(ScriptedStage):
     async def up(self):
         await self.alive.wait()
 
+    def work_of(self, request_id):
+        return None
+
     def credit(self, request_id, chunks):
         self.credits[request_id] += chunks
 

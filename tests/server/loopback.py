@@ -43,7 +43,9 @@ def serving(service, start_s=20):
     try:
         assert ready.wait(start_s)
         assert service.failure is None
-        yield Address(url_of(listener), listener.getsockname()[1], server, loops[0])
+        yield Address(
+            url_of(listener, service.settings), listener.getsockname()[1], server, loops[0]
+        )
     finally:
         server.should_exit = True
         thread.join(20)

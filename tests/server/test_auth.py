@@ -10,7 +10,7 @@ from server.auth import KEY
 from server.errors import WrongKeyError
 from server.keys import Keys, keys_of
 from server.service import Service
-from server.settings import Settings, SettingsError
+from server.settings import Settings, SettingsError, load_settings
 from stages.messages import SpeechEnd
 from tests.server.asgi import Exchange, get, post
 from tests.server.bench import (
@@ -134,7 +134,7 @@ def test_keys_come_from_the_setting_and_from_the_file(tmp_path, monkeypatch):
     path = tmp_path / "keys"
     path.write_text("# of the team\n\n  sk-a  \n  # more\nsk-b\n", encoding="utf-8-sig")
     monkeypatch.setenv("NANO_OMNI_API_KEYS", "sk-c, sk-d")
-    keys = keys_of(Settings(api_keys_file=path))
+    keys = keys_of(load_settings({"api_keys_file": path}))
     assert len({keys.name_of(f"sk-{letter}".encode()) for letter in "abcd"}) == 4
     for comment in (b"# of the team", b"# more"):
         with pytest.raises(WrongKeyError):

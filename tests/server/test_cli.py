@@ -1,20 +1,26 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
+import io
 import logging
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 import wave
 
 import pytest
 import structlog
 
-from server.cli import main
-from server.serve import note_openness
-from server.settings import Settings
+from server.cli import COMMANDS, main
+from server.client.loudspeaker import PROGRAMS
+from server.serve import check_tls, note_openness
+from server.settings import Settings, SettingsError
+from tests.server.bench import fake_service
+from tests.server.loopback import serving
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +36,100 @@ def logs_as_before():
 def test_without_a_command_it_prints_its_help(capsys):
     assert main([]) == 0
     assert "serve" in capsys.readouterr().out
+
+
+def test_help_and_mistakes_load_nothing_heavy():
+    found = "import sys; from server.cli import main; main([]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"torch", "fastapi", "pydantic", "numpy", "anyio", "rich", "httpx2"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"examples:\n  nano-omni {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_every_command_and_option(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(command in script for command in COMMANDS)
+    assert "--max-running" in script
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def test_config_shows_what_is_in_force_and_where_it_comes_from(tmp_path, monkeypatch, capsys):
+    (tmp_path / "settings.toml").write_text('api_keys = ["sk-one", "sk-two"]\nmax_running = 3')
+    monkeypatch.setenv("NANO_OMNI_PORT", "9000")
+    config = str(tmp_path / "settings.toml")
+    assert main(["config", "--config", config, "--host", "::1", "--no-clean"]) == 0
+    out = capsys.readouterr().out
+    shown = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
+    assert shown["host"] == ["::1", "--host"]
+    assert shown["port"] == ["9000", "NANO_OMNI_PORT"]
+    assert shown["max_running"] == ["3", config]
+    assert shown["clean"] == ["false", "--clean"]
+    assert shown["max_waiting"] == ["32", "default"]
+    assert shown["api_keys"] == ["2", "keys", config]
+    assert "sk-" not in out
+
+
+def test_a_spoken_text_is_played_where_something_plays(tmp_path, monkeypatch, capsys):
+    player = tmp_path / PROGRAMS[0]
+    player.write_text(f"#!/bin/sh\n/bin/cat > {tmp_path}/heard\n")
+    player.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main(["say", "Hello there.", "--model", "fake"]) == 0
+    assert (tmp_path / "heard").stat().st_size == 960 * len("Hellothere.")
+    assert capsys.readouterr().out == ""
+    assert not (tmp_path / "out.wav").exists()
+
+
+def test_a_spoken_text_is_a_file_where_nothing_plays(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main(["say", "Hello there.", "--model", "fake"]) == 0
+    assert (tmp_path / "out.wav").stat().st_size == 44 + 960 * len("Hellothere.")
+    assert "out.wav" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_chat_answers_in_text_and_keeps_what_is_said(own, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = tmp_path / "said.wav"
+    ask = ["chat", "hello big world", "-o", str(path)]
+    if own:
+        assert main([*ask, "--model", "fake"]) == 0
+    else:
+        with serving(fake_service(port=0, api_keys="sk-one")) as server:
+            monkeypatch.setenv("NANO_OMNI_API_KEY", "sk-one")
+            assert main([*ask, "--url", server.url]) == 0
+    assert capsys.readouterr().out == "You said: hello big world\n"
+    with wave.open(str(path)) as file:
+        assert file.getnframes() > 0
+
+
+def test_chat_goes_on_in_text_where_nothing_plays(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\n\ntwo\n"))
+    assert main(["chat", "--model", "fake"]) == 0
+    out, said = capsys.readouterr()
+    assert out == "You said: one\nYou said: two\n"
+    assert said.count("nothing here can play it") == 1
+
+
+def test_bench_says_how_it_went(capsys):
+    with serving(fake_service(port=0)) as server:
+        assert main(["bench", server.url, "--clients", "2", "--requests", "3"]) == 0
+        assert "3 of 3 complete" in capsys.readouterr().out
+        assert main(["bench", server.url, "--voice", "nobody", "--requests", "1"]) == 1
+    assert "1 x HTTP 400" in capsys.readouterr().out
 
 
 def test_models_are_listed(capsys):
@@ -60,6 +160,13 @@ def test_say_writes_a_file_of_true_size(tmp_path, capsys):
         (["serve", "--port", "70000"], "port"),
         (["serve", "--host", "192.0.2.1"], "address"),
         (["serve", "--api-keys-file", "/no/such/file"], "api_keys_file"),
+        (["serve", "--ssl-certfile", "/no/such/file"], "ssl_certfile"),
+        (["serve", "--ssl-keyfile", "/no/such/file"], "ssl_certfile"),
+        (["serve", "--config", "/no/such/file"], "/no/such/file"),
+        (["config", "--max-running", "0"], "--max-running"),
+        (["chat", "hi", "--url", "127.0.0.1:9"], "127.0.0.1:9"),
+        (["chat", "hi", "-o", "said.mp3", "--model", "fake"], ".wav"),
+        (["chat", "hi", "--model", "no such model"], "no such model"),
     ],
 )
 def test_a_failure_is_one_line(arguments, said, capsys):
@@ -112,3 +219,30 @@ def test_a_server_without_keys_says_who_can_use_it(host, keys, said):
     with structlog.testing.capture_logs() as logs:
         note_openness(Settings(host=host, api_keys=keys))
     assert [line["open_to"] for line in logs] == ([said] if said else [])
+
+
+def test_a_key_that_is_not_the_certificates_is_one_line(tmp_path):
+    for name in ("one", "two"):
+        make = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN={name}"
+        files = f"-keyout {tmp_path}/{name}.key -out {tmp_path}/{name}.crt"
+        subprocess.run(f"{make} {files}".split(), check=True, capture_output=True)
+    check_tls(Settings(ssl_certfile=tmp_path / "one.crt", ssl_keyfile=tmp_path / "one.key"))
+    with pytest.raises(SettingsError, match="ssl_certfile"):
+        check_tls(Settings(ssl_certfile=tmp_path / "one.crt", ssl_keyfile=tmp_path / "two.key"))
+
+
+def test_serve_speaks_tls_and_below_a_path(tmp_path):
+    files = (str(tmp_path / "crt"), str(tmp_path / "key"))
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
+    san = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    made = [*make.split(), *san, "-out", files[0], "-keyout", files[1]]
+    subprocess.run(made, check=True, capture_output=True)
+    chosen = {"ssl_certfile": files[0], "ssl_keyfile": files[1], "root_path": "/omni"}
+    trusting = ssl.create_default_context(cafile=files[0])
+    with serving(fake_service(port=0, **chosen)) as server:
+        assert server.url.startswith("https://")
+        for path in ("/omni/v1/models", "/v1/models", "/omni/health/ready"):
+            with urllib.request.urlopen(server.url + path, context=trusting) as reply:
+                assert reply.status == 200
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(server.url + "/omnivorous/v1/models", context=trusting)

@@ -9,6 +9,7 @@ from stages.connectors.memory import MemoryConnector
 from stages.cores import CORES
 from stages.errors import RequestError
 from stages.executors.control import Abort, AbortDone, Credit, Stop, Submit
+from stages.executors.figures import Told
 from stages.messages import StageInput, TextChunk
 from stages.stage import Emit
 from stages.worker import Wiring, Worker
@@ -98,6 +99,7 @@ class Harness:
             if not isinstance(r, AbortDone)
             else ("aborted", r.request_id)
             for r in self.reports
+            if not isinstance(r, Told)
         ]
 
 
@@ -129,10 +131,10 @@ def test_a_request_without_credit_waits_and_the_others_go_on():
     assert [r[1] for r in first if r[0] == "a"] == [TextChunk("a"), TextChunk("b")]
     assert ("b", "end", True) in first
     assert harness.turn() == []
-    second = harness.turn(Credit("a", 1))
+    second = harness.turn(Credit({"a": 1}))
     assert second == [("a", TextChunk("c"), False)]
-    assert harness.turn(Credit("a", 1)) == [("a", TextChunk("d"), False)]
-    assert harness.turn(Credit("a", 1)) == [("a", "end", True)]
+    assert harness.turn(Credit({"a": 1})) == [("a", TextChunk("d"), False)]
+    assert harness.turn(Credit({"a": 1})) == [("a", "end", True)]
 
 
 def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_consumed():
@@ -142,12 +144,12 @@ def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_con
     assert harness.sent() == [TextChunk("a"), TextChunk("b")]
     edge.consumed("a")
     edge.consumed("a")
-    assert harness.turn(Credit("a", 0)) == []
+    assert harness.turn(Credit({"a": 0})) == []
     assert harness.sent() == [TextChunk("c"), Mark.END]
     edge.consumed("a")
-    assert harness.turn(Credit("a", 0)) == []
+    assert harness.turn(Credit({"a": 0})) == []
     edge.consumed("a")
-    assert harness.turn(Credit("a", 0)) == [("a", "end", True)]
+    assert harness.turn(Credit({"a": 0})) == [("a", "end", True)]
     assert harness.after.stats().num_lanes == 0
 
 
@@ -157,7 +159,7 @@ def test_chunks_that_come_before_the_submit_wait_for_it():
     sender.open("a")
     sender.send("a", TextChunk("early"))
     sender.end("a")
-    assert harness.turn(Credit("nobody", 1)) == []
+    assert harness.turn(Credit({"nobody": 1})) == []
     assert not sender.drained("a")
     assert harness.turn(submit("a", over_edge=True)) == [
         ("a", TextChunk("early"), False),
@@ -171,7 +173,7 @@ def test_an_abort_in_place_of_the_submit_frees_what_came_early():
     sender = harness.before.sender
     sender.open("a")
     sender.send("a", TextChunk("early"))
-    harness.turn(Credit("nobody", 1))
+    harness.turn(Credit({"nobody": 1}))
     assert harness.turn(Abort(0, "a")) == [("aborted", "a")]
     assert sender.drained("a")
     assert harness.worker._parked == {}
@@ -266,5 +268,27 @@ def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(lea
     if leave:
         assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
     else:
-        harness.turn(Credit("a", 1))
-        assert ("b", TextChunk("z"), False) in harness.turn(Credit("a", 1))
+        harness.turn(Credit({"a": 1}))
+        assert ("b", TextChunk("z"), False) in harness.turn(Credit({"a": 1}))
+
+
+def test_what_was_done_for_a_request_is_told_before_its_end_and_once():
+    harness = Harness()
+    harness.turn(submit("a", "x", "y"), submit("b", "z"))
+    tellings = [report for report in harness.reports if isinstance(report, Told)]
+    ends = [
+        k for k, r in enumerate(harness.reports) if not isinstance(r, Told) and r.output.finished
+    ]
+    first_told = next(k for k, r in enumerate(harness.reports) if isinstance(r, Told))
+    assert first_told < min(ends)
+    steps = [
+        (key, step.num_chunks)
+        for told in tellings
+        for key in told.steps
+        for step in told.steps[key]
+    ]
+    assert sum(num for (_, name), num in steps if name == "a") == 2
+    assert sum(num for (_, name), num in steps if name == "b") == 1
+    figures = tellings[-1].figures
+    assert figures.step_s.cumulative[-1] == figures.batch_size.cumulative[-1] >= 2
+    assert figures.batch_size.total == len(steps)

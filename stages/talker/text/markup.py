@@ -31,12 +31,14 @@ _PREFIX = re.compile(
     r"(?:[^\S\n]*(?:>|#{1,6}(?=\s)|[-*+\u2022\u2023\u25e6\u25aa\u2013](?=[^\S\n])))*[^\S\n]*"
 )
 _CHECKBOX = re.compile(r"\[[ xX]\](?=\s)")
-_PLAIN = re.compile(r"(?:[^\n*_~`\[\]!<\\&|#hHwWfF]|(?<=\w)[hHwWfF])+")
+_PLAIN = re.compile(
+    r"(?:[^\n*_~`\[\]!<\\&|#hHwWfF]|(?<=\w)[hHwWfF]|[hHwWfF](?=[^tTwW]))+"  # no http, ftp, www
+)
 _RUN = re.compile(r"([*_~`])\1*")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,40}\]")
 _TARGET = re.compile(r"\]\((?:[^()\n]|\([^()\n]*+\))*+\)")
 _REFERENCE = re.compile(r"\]\[[^\]\n]{0,80}\]")
-_TAG = re.compile(r"<(?:/?[A-Za-z][^<>\n]*|!--.*?--)>", re.DOTALL)
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _OPEN_TAG = re.compile(r"<[/!A-Za-z][^<>\n]*\Z|<!--|<\Z")
 _LINE_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|tr|h\d|table|blockquote)\b", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -186,7 +188,10 @@ class Cleaner:
         return at + 1 if self._text.startswith("![", at) else self._keep(at, at + 1)
 
     def _tag(self, at: int) -> int | None:
-        if match := _TAG.match(self._text, at, at + _MAX_LINK):
+        if self._text.startswith("<!--", at):
+            if end := self._text.find("-->", at + 4, at + _MAX_LINK) + 1:
+                return end + 2
+        elif match := _TAG.match(self._text, at, at + _MAX_LINK):
             if _ADDRESS.match(self._text, at + 1):
                 self._say(_host(match[0][1:-1]), at, match.end())
             elif _LINE_TAG.match(match[0]):

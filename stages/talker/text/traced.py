@@ -7,6 +7,7 @@ for captions and for offsets in errors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Traced:
         """All parts, one after the other."""
         return cls(
             "".join(part.text for part in parts),
-            tuple(start for part in parts for start in part.starts),
-            tuple(end for part in parts for end in part.ends),
+            tuple(chain.from_iterable([part.starts for part in parts])),
+            tuple(chain.from_iterable([part.ends for part in parts])),
         )
 
     def cut(self, begin: int, end: int | None = None) -> Traced:

@@ -1,5 +1,6 @@
 """Both orchestrator forms over the fake pipelines: real workers, threads and edges, no weights."""
 
+import anyio
 import numpy as np
 import pytest
 
@@ -46,6 +47,11 @@ async def deployment(request):
 async def collect(orchestrator, request):
     async with orchestrator.stream(request, last_stage=request.last_stage) as outputs:
         return [output async for output in outputs]
+
+
+def num_steps(workers):
+    """As far as they were told."""
+    return sum(worker.figures.step_s.cumulative[-1] for worker in workers)
 
 
 def chat(pipeline, text, speech=None, max_tokens=100):
@@ -139,3 +145,30 @@ async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(exec
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start()
     assert not any(worker.is_up for worker in deployment.workers)
+
+
+async def test_a_record_has_what_each_stage_did_and_figures_outlive_their_worker(deployment):
+    speech, _ = deployment.pipelines
+    talkers = deployment.stages[1].workers
+    orchestrator = AsyncChunkOrchestrator(speech.handles, speech.final_stage_ids, prewarm_fn)
+    await orchestrator.start()
+    request = speech_request("hello there you", VOICE)
+    async with orchestrator.stream(request) as outputs:
+        (record,) = outputs.records
+        async for _ in outputs:
+            pass
+    for stage in record.stages:
+        assert stage.work.num_emitted == 3
+        assert stage.submitted_at <= stage.work.busy[0][0] <= stage.finished_at
+        assert stage.work.busy[-1][1] <= stage.finished_at
+    before = num_steps(talkers)
+    assert before >= 4  # three words and the end
+    assert {(talker.num_open, talker.num_queued) for talker in talkers} == {(0, 0)}
+    for talker in talkers:
+        await talker.stop()
+        await talker.start(30)
+    await anyio.wait_all_tasks_blocked()  # the orchestrator has heard of it
+    assert num_steps(talkers) == before
+    await collect(orchestrator, request)
+    assert num_steps(talkers) >= before + 4
+    await orchestrator.shutdown()

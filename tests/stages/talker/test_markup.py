@@ -38,6 +38,8 @@ TEXTS = st.lists(st.sampled_from(PARTS), max_size=40).map("".join)
         ("***\nText\n====\n---\n", "Text\n"),
         ("a &lt; b &amp; c&nbsp;d", "a < b & c\u00a0d"),
         ("<b>bold</b><br>line<!-- gone -->", "bold\nline"),
+        ("a<!-- <b> - -- -->b<!---->c <!-- open", "abc <!-- open"),
+        ("what a half-hour: hTtp, ftw, h\\*", "what a half-hour: hTtp, ftw, h*"),
         ("2 * 3, 2*3, a < b, 5 > 4 & ~7", "2 * 3, 2*3, a < b, 5 > 4 & ~7"),
         ("Wow! #1 C# F# x[0]", "Wow! #1 C# F# x 0"),
         ("\\*stars\\*", "*stars*"),

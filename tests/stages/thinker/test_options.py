@@ -44,7 +44,7 @@ def run(stage, requests):
         for emit in stage.step(dict.fromkeys(ready, 1)):
             if emit.end:
                 ends[emit.request_id] = emit.end
-            else:
+            elif emit.chunk:
                 chunks[emit.request_id].append(emit.chunk)
     for name in names:
         stage.close(name)

@@ -52,7 +52,7 @@ def run(stage, requests, room=1):
             assert emit.request_id not in ends
             if emit.end:
                 ends[emit.request_id] = emit.end
-            else:
+            elif emit.chunk:
                 texts[emit.request_id] += emit.chunk.text
                 seen.append(emit.request_id)
         assert len(seen) == len(set(seen))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.player import Listening, Piece, listen
+from server.client.player import Listening, Piece, listen
 
 
 def test_audio_that_is_early_plays_without_a_gap():

@@ -1,0 +1,56 @@
+"""The table of metrics: `python -m server.watch.table > docs/metrics.md`.
+
+With `--check` it writes nothing, and fails if the stored table is another one.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import get_args
+
+from server.watch.declared import DECLARED
+from server.watch.trail import ENDPOINTS, UNKNOWN, Outcome
+
+STORED = Path(__file__).parent.parent.parent / "docs" / "metrics.md"
+HEAD = f"""# Metrics
+
+`GET /metrics` gives them in Prometheus' text format, or as OpenMetrics where that is asked for. It
+needs no key: it tells how much is done and how fast, and nothing of what is said. Where that is too
+much, keep the path from the world. Made by `python -m server.watch.table > docs/metrics.md`.
+
+The values of labels are few and fixed:
+
+- `model`: the id of a model that is served, or `{UNKNOWN}`
+- `endpoint`: {", ".join(f"`{endpoint}`" for endpoint in ENDPOINTS)}
+- `outcome`: {", ".join(f"`{outcome}`" for outcome in get_args(Outcome))}; `left` is the client,
+  `stalled` its reader
+- `stage`: the name of a stage
+
+On top come the `process_*` of prometheus-client, about the server's own process. What workers tell
+of their steps comes with their reports, up to 100 ms late.
+
+| name | type | labels | meaning |
+|---|---|---|---|
+"""
+
+
+def text() -> str:
+    """The document as it is stored."""
+    rows = (f"| `{of.name}` | {of.kind} | {', '.join(of.labels)} | {of.help} |" for of in DECLARED)
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def main() -> int:
+    """Write the table, or check it; the exit status."""
+    if "--check" not in sys.argv[1:]:
+        sys.stdout.write(text())
+        return 0
+    if STORED.is_file() and STORED.read_text(encoding="utf-8") == text():
+        return 0
+    sys.stderr.write(f"{STORED} is not what `python -m server.watch.table` writes\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""The dashboard asks Prometheus for what the server really says at /metrics."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import promql_parser
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.server.bench import fake_service
+from tests.server.loopback import serving
+
+GRAFANA = Path(__file__).parents[2] / "docker" / "grafana"
+DASHBOARD = json.loads((GRAFANA / "nano-omni.json").read_text())
+QUERIES = {
+    f"{panel['title']}: {target['legendFormat']}": target
+    for panel in DASHBOARD["panels"]
+    for target in panel.get("targets", ())
+}
+IN_GRAFANA = {"$__rate_interval": "1m", "$__range": "1h", "$model": ".*"}
+SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
+
+
+def plain(query):
+    """A query as Prometheus gets it."""
+    for name, value in IN_GRAFANA.items():
+        query = query.replace(name, value)
+    return query
+
+
+def asked_for(query):
+    """The metrics of a query, with the labels by which it picks or groups them."""
+    metrics, labels = set(), set()
+
+    def visit(part):
+        if isinstance(part, promql_parser.VectorSelector):
+            metrics.add(part.name)
+            labels.update(matcher.name for matcher in part.matchers.matchers)
+        if isinstance(part, promql_parser.MatrixSelector):
+            visit(part.vector_selector)
+        if isinstance(part, promql_parser.AggregateExpr) and part.modifier is not None:
+            labels.update(part.modifier.labels)
+
+    promql_parser.walk(promql_parser.parse(plain(query)), visit)
+    return metrics, labels
+
+
+@pytest.fixture(scope="module")
+def exposed():
+    """What the server says: for each metric its labels, or None where it has no sample yet."""
+    with serving(fake_service(port=0)) as server:
+        for path, body in (
+            ("audio/speech", {"model": "tts-1", "voice": "alloy", "input": "Hello there."}),
+            (
+                "chat/completions",
+                {"model": "fake-chat", "messages": [{"role": "user", "content": "Hi"}]},
+            ),
+        ):
+            asked = urllib.request.Request(f"{server.url}/v1/{path}", json.dumps(body).encode())
+            urllib.request.urlopen(asked).close()
+        with urllib.request.urlopen(f"{server.url}/metrics") as reply:
+            text = reply.read().decode()
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for suffix in SUFFIXES.get(family.type, ("",)):
+            found[family.name + suffix] = None
+        found |= {sample.name: set(sample.labels) for sample in family.samples}
+    return found
+
+
+def test_it_is_what_its_script_writes():
+    script = subprocess.run([sys.executable, GRAFANA / "dashboard.py"], capture_output=True)
+    assert script.stdout == (GRAFANA / "nano-omni.json").read_bytes()
+
+
+def test_a_query_is_taken_apart():
+    query = 'sum by (stage) (rate(a_sum{model=~"$model"}[$__rate_interval])) / b'
+    assert asked_for(query) == ({"a_sum", "b"}, {"stage", "model"})
+
+
+@pytest.mark.parametrize("title", QUERIES)
+def test_a_query_asks_for_what_there_is(exposed, title):
+    target = QUERIES[title]
+    metrics, labels = asked_for(target["expr"])
+    assert metrics
+    assert metrics <= set(exposed)
+    legend = target["legendFormat"]
+    if legend.startswith("{{"):
+        labels.add(legend.strip("{}"))
+    for metric in metrics:
+        if exposed[metric] is not None:
+            assert labels <= exposed[metric] | {"le"}
+
+
+def test_the_choice_of_models_asks_for_what_there_is(exposed):
+    (variable,) = DASHBOARD["templating"]["list"]
+    assert variable["query"] == "label_values(nano_omni_requests_total, model)"
+    assert "model" in exposed["nano_omni_requests_total"]

@@ -1,0 +1,78 @@
+"""What runs the image elsewhere: it is well-formed, and fits the server that it runs."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from server.serve import CLEANUP_S
+from server.settings import Settings, variable_of
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
+COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+OBJECTS = {
+    found["kind"]: found
+    for found in yaml.safe_load_all((ROOT / "docs" / "kubernetes.yaml").read_text())
+}
+POD = OBJECTS["Deployment"]["spec"]["template"]["spec"]
+(CONTAINER,) = POD["containers"]
+VARIABLES = {variable_of(name) for name in Settings.model_fields}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_kubernetes_takes_it(kind):
+    version = ".".join(kubernetes_validate.latest_version().split(".")[:2])
+    assert kubernetes_validate.validate(OBJECTS[kind], version, strict=True)
+
+
+def test_a_mistake_in_it_would_be_found():
+    wrong = {**OBJECTS["Service"], "spec": {**OBJECTS["Service"]["spec"], "prots": []}}
+    with pytest.raises(kubernetes_validate.ValidationError, match="prots"):
+        kubernetes_validate.validate(wrong, "1.37", strict=True)
+
+
+def test_kubernetes_asks_what_the_server_answers():
+    served = json.loads((ROOT / "openapi" / "openapi.json").read_text())["paths"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert CONTAINER[probe]["httpGet"]["path"] in served
+    labels = OBJECTS["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert OBJECTS["Service"]["spec"]["selector"] == labels
+
+
+def test_kubernetes_lets_streams_finish():
+    given = {variable["name"]: variable.get("value") for variable in CONTAINER["env"]}
+    before_s = CONTAINER["lifecycle"]["preStop"]["sleep"]["seconds"]
+    running_s = float(given["NANO_OMNI_SHUTDOWN_S"])
+    assert POD["terminationGracePeriodSeconds"] >= before_s + running_s + CLEANUP_S
+
+
+def test_compose_lets_streams_finish():
+    for name in ("cpu", "cuda"):
+        seconds = int(COMPOSE["services"][name]["stop_grace_period"].removesuffix("s"))
+        assert seconds >= Settings.model_fields["shutdown_s"].default + CLEANUP_S
+
+
+def test_only_settings_that_there_are_are_given():
+    compose = {name for one in ("cpu", "cuda") for name in COMPOSE["services"][one]["environment"]}
+    kubernetes = {variable["name"] for variable in CONTAINER["env"]}
+    image = set(re.findall(r"\bNANO_OMNI_[A-Z_]+(?==)", DOCKERFILE))
+    assert all((compose, kubernetes, image))
+    assert compose | kubernetes | image <= VARIABLES
+
+
+def test_the_image_has_the_python_that_the_project_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (version,) = re.findall(r"PYTHON_IMAGE=python:(\d+\.\d+)", DOCKERFILE)
+    assert project["requires-python"] == f">={version}"
+
+
+def test_all_that_compose_mounts_is_there():
+    for service in COMPOSE["services"].values():
+        for volume in service["volumes"]:
+            source = volume.split(":")[0]
+            assert source in COMPOSE["volumes"] or (ROOT / "docker" / source).is_file()

@@ -1,0 +1,92 @@
+"""What a worker tells of its work, and how its times become ours."""
+
+from stages.counts import Counter, Counts
+from stages.executors.figures import (
+    MAX_EMITS,
+    ClockMap,
+    Diary,
+    Figures,
+    StageWork,
+    Stepped,
+)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_value_is_counted_in_the_smallest_bound_that_holds_it():
+    counter = Counter((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 9.0):
+        counter.note(value)
+    assert counter.counts == Counts((1.0, 2.0), (2, 1, 1), 12.0)
+    assert counter.counts.cumulative == (2, 3, 4)
+    assert (counter.counts + counter.counts).sizes == (4, 2, 2)
+
+
+def test_steps_are_due_when_they_have_waited_a_tenth_of_a_second():
+    clock = Clock()
+    diary = Diary(clock)
+    assert not diary.is_due
+    clock.now = 0.05
+    diary.note(0.0, {(0, "a"): 1})
+    assert not diary.is_due
+    clock.now = 0.1
+    diary.note(0.06, {(0, "a"): 0, (1, "b"): 2})
+    assert diary.is_due
+    told = diary.tell()
+    assert told.sent_at == 0.1
+    assert told.steps == {
+        (0, "a"): [Stepped(0.0, 0.05, 1), Stepped(0.06, 0.1, 0)],
+        (1, "b"): [Stepped(0.06, 0.1, 2)],
+    }
+    assert told.figures.step_s.cumulative[-1] == 2
+    assert told.figures.batch_size.total == 3
+    assert not diary.is_due
+    assert diary.tell().steps == {}
+
+
+def test_figures_go_on_after_what_was_told():
+    diary = Diary(Clock())
+    diary.note(0.0, {(0, "a"): 1})
+    diary.tell()
+    diary.note(0.0, {(0, "a"): 1})
+    assert diary.tell().figures.step_s.cumulative[-1] == 2
+    assert (diary.tell().figures + Figures()).batch_size.total == 2
+
+
+def test_the_quickest_message_maps_a_clock():
+    clocks = ClockMap()
+    assert clocks.ahead_s(sent_at=100.0, now=5.5) == -94.5
+    assert clocks.ahead_s(sent_at=101.0, now=6.0) == -95.0
+    assert clocks.ahead_s(sent_at=102.0, now=9.0) == -95.0
+
+
+def test_steps_close_to_each_other_are_one_stretch():
+    work = StageWork()
+    work.add(Stepped(1.0, 1.02, 1), 10.0)
+    work.add(Stepped(1.024, 1.05, 2), 10.0)
+    work.add(Stepped(1.06, 1.07, 0), 10.0)
+    assert work.busy == [(11.0, 11.05), (11.06, 11.07)]
+    assert work.emitted_at == [11.02, 11.05, 11.05]
+    assert work.num_emitted == 3
+
+
+def test_times_stay_in_order_where_the_clock_is_mapped_better_meanwhile():
+    work = StageWork()
+    work.add(Stepped(1.0, 1.02, 1), 10.0)
+    work.add(Stepped(1.021, 1.03, 1), 9.98)
+    assert work.busy == [(11.0, 11.02)]
+    assert work.emitted_at == [11.02, 11.02]
+
+
+def test_the_times_of_emits_are_bounded_and_their_number_is_not():
+    work = StageWork()
+    work.add(Stepped(0.0, 1.0, MAX_EMITS - 1), 0.0)
+    work.add(Stepped(1.0, 2.0, 5), 0.0)
+    assert len(work.emitted_at) == MAX_EMITS
+    assert work.num_emitted == MAX_EMITS + 4
