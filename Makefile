@@ -29,7 +29,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test browser screenshots check verify conformance fuzz read-back image image-test bench bench-quick format lint types layers spec spec-check
+.PHONY: help setup setup-dev serve say test browser screenshots check verify conformance fuzz read-back qwen3-tts image image-test bench bench-quick bench-gpu format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
@@ -86,7 +86,7 @@ bench: .venv/bench.stamp  ## Measure beside the rivals (an hour, nothing else ru
 bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minutes
 	$(BIN)/python -m benchmarks --quick
 
-verify: check conformance fuzz read-back image-test  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
+verify: check conformance fuzz read-back qwen3-tts image-test  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
 	STATE_MACHINE_EXAMPLES=3000 STORM_REQUESTS=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
@@ -99,6 +99,15 @@ read-back: setup-dev  ## Speak held texts, read them back, beside the reference 
 	test -x .venvs/piper/bin/python || $(PYTHON) -m venv .venvs/piper
 	.venvs/piper/bin/pip --disable-pip-version-check install -q -r requirements/piper-reference.txt
 	$(BIN)/python -m benchmarks.read_back --reference .venvs/piper/bin/python
+
+qwen3-tts: setup-dev  ## Compare the stored values of Qwen3-TTS with what the public package computes
+	test -x .venvs/qwen/bin/python || $(PYTHON) -m venv .venvs/qwen
+	.venvs/qwen/bin/pip --disable-pip-version-check install -q --no-deps -r requirements/qwen3-tts-reference.txt
+	.venvs/qwen/bin/python -m tests.qwen3_tts.reference --check
+
+bench-gpu: setup-dev  ## Test and measure Qwen3-TTS 1.7B on a CUDA device, random weights
+	$(BIN)/pytest tests/gpu
+	$(BIN)/python -m benchmarks.gpu
 
 image:  ## Build the container image nano-omni:cpu
 	docker build -f docker/Dockerfile -t nano-omni:$(TORCH) --build-arg ESPEAK=$(ESPEAK) \

@@ -81,7 +81,13 @@ CHAT_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter("max_tokens", "honoured", 4, "The older name of `max_completion_tokens`."),
     Parameter("stop", "honoured", ["END"], "Up to 4 strings; the text ends before them."),
-    Parameter("seed", "honoured", 7, "The same request with the same seed has the same answer."),
+    Parameter(
+        "seed",
+        "honoured",
+        7,
+        "The same request with the same seed has the same answer; where the thinker computes in "
+        "bfloat16, perhaps another one beside other requests.",
+    ),
     Parameter("frequency_penalty", "honoured", 0.5, "-2 to 2, over the tokens of the reply."),
     Parameter("presence_penalty", "honoured", 0.5, "-2 to 2, over the tokens of the reply."),
     Parameter("logit_bias", "honoured", {"5": -100}, "-100 to 100, by token id of the model."),

@@ -24,7 +24,8 @@ INPUT = (
     "server is set to. There must be something to speak in it."
 )
 INSTRUCTIONS = (
-    "Taken and without effect: no model here can follow them, as it is with OpenAI's tts-1."
+    "How to speak, or the voice that is to speak, for models that follow it: Qwen3-TTS CustomVoice "
+    "(1.7B) and VoiceDesign. Others take it without effect, as OpenAI's tts-1 does."
 )
 
 SpeechFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]

@@ -33,6 +33,7 @@ from server.routes.models import model_routes
 from server.routes.playground import playground_routes
 from server.routes.responses import response_routes
 from server.routes.speech import speech_routes
+from server.routes.voices import voice_routes
 from server.watch import Watch
 from server.wire import error_response, http_error_response
 from stages.errors import OmniError
@@ -83,6 +84,7 @@ def create_api(service: Service, watch: Watch) -> FastAPI:
         completion_routes,
         response_routes,
         model_routes,
+        voice_routes,
         health_routes,
     ):
         api.include_router(routes(service))

@@ -28,14 +28,15 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 async def read_body(request: Request, model: type[ModelT], max_bytes: int) -> ModelT:
     """The body as `model`. Raises TooLargeError, and RefusedError naming the field at fault."""
-    raw = await _read(request, max_bytes)
+    raw = await read_bytes(request, max_bytes)
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
         raise RefusedError(problem_of(error)) from None
 
 
-async def _read(request: Request, max_bytes: int) -> bytes:
+async def read_bytes(request: Request, max_bytes: int) -> bytes:
+    """The body as it is. Raises TooLargeError."""
     announced = request.headers.get("content-length", "")
     too_large = announced.isdigit() and int(announced) > max_bytes
     if too_large and "expect" in request.headers:  # the client waits before it sends

@@ -23,6 +23,7 @@ from openapi.response_events import (
 )
 from openapi.response_request import ResponseRequest
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
+from openapi.voice import VoiceUpload
 from server.described_errors import ERRORS, Answers
 from server.encoders import FORMATS
 
@@ -32,6 +33,7 @@ BODY_MODELS: tuple[type[BaseModel], ...] = (
     ChatRequest,
     CompletionRequest,
     ResponseRequest,
+    VoiceUpload,
 )
 RESPONSE_EVENTS: tuple[type[BaseModel], ...] = (
     ResponseStateEvent,
@@ -58,6 +60,14 @@ def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """The `requestBody` of a route that reads `model`."""
     content = {"application/json": {"schema": ref(model)}}
     return {"requestBody": {"required": True, "content": content}}
+
+
+def form_of(model: type[BaseModel], file: str) -> dict[str, Any]:
+    """The `requestBody` of a route that reads a form of `model` and a file."""
+    content = {"type": "string", "contentMediaType": "application/octet-stream"}
+    sent = {"type": "object", "required": [file], "properties": {file: content}}
+    form = {"multipart/form-data": {"schema": {"allOf": [ref(model), sent]}}}
+    return {"requestBody": {"required": True, "content": form}}
 
 
 SPEECH_EVENTS = """data: {"type":"speech.audio.delta","audio":"//PExAAcIm4MAU8AAA=="}

@@ -3,6 +3,7 @@
 ServerError
 ├── RefusedError        the request is wrong, and the client can see how
 │   ├── UnknownModelError   it names a model that is not here
+│   ├── UnknownVoiceError   it names a voice that was not added
 │   ├── UnknownResponseError  it names a response that is not stored
 │   ├── UnknownTimelineError  it names a request that is not remembered
 │   ├── TooLargeError       its body is larger than the server takes
@@ -70,6 +71,14 @@ class UnknownModelError(RefusedError):
         super().__init__(Problem(message, "model", "model_not_found"))
 
 
+class UnknownVoiceError(RefusedError):
+    """No voice of this name was added."""
+
+    def __init__(self, name: str) -> None:
+        message = f"No voice '{name[:MAX_ECHO_CHARS]}' was added"
+        super().__init__(Problem(message, "voice", "voice_not_found"))
+
+
 class UnknownResponseError(RefusedError):
     """No response of this id is stored, or not any more."""
 
@@ -132,6 +141,7 @@ WANTS_KEY = {"WWW-Authenticate": "Bearer"}
 
 TABLE: Mapping[type[Exception], Row] = {
     UnknownModelError: Row(404, INVALID),
+    UnknownVoiceError: Row(404, INVALID),
     UnknownResponseError: Row(404, INVALID),
     UnknownTimelineError: Row(404, INVALID),
     TooLargeError: Row(413, INVALID, "request_too_large", headers={"Connection": "close"}),

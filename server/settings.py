@@ -90,7 +90,8 @@ class Settings(BaseModel):
     """Pages that may use it, as in `https://example.org`, apart by commas or spaces; or `*`."""
 
     model: str = "embedded"
-    """What to run: `embedded`, `piper-joe` (only speaks) or `fake` (tones, without weights)."""
+    """What to run: `embedded`, `piper-joe` (only speaks), `fake` (tones, without weights), or a
+    checkpoint: a folder, or OWNER/NAME of the hub."""
 
     cache_dir: HomePath = Path("~/.cache/nano-omni").expanduser()
     """Where converted weights are kept."""
@@ -110,11 +111,23 @@ class Settings(BaseModel):
     talker_device: Device | None = None
     """The device of the talker alone."""
 
+    talker_dtype: Dtype | None = None
+    """The dtype of the talker alone; Piper voices always take float32 there."""
+
     code2wav_device: Device | None = None
     """The device of code2wav alone."""
 
     code2wav_dtype: Dtype | None = None
     """The dtype of code2wav alone."""
+
+    thinker_replicas: Count = 1
+    """How many workers share the requests of the thinker."""
+
+    talker_replicas: Count = 1
+    """How many workers share the requests of the talker."""
+
+    code2wav_replicas: Count = 1
+    """How many workers share the requests of code2wav."""
 
     executor: Literal["thread", "process"] = "thread"
     """Whether stages run in threads, or each in a process of its own."""
@@ -130,6 +143,18 @@ class Settings(BaseModel):
 
     max_loaded_voices: Count = 8
     """How many voices a stage keeps; a voice is loaded when it is first spoken."""
+
+    recordings_dir: HomePath = Path("~/.local/share/nano-omni/recordings").expanduser()
+    """Where the recordings of voices are that a model copies: uploaded, or put here."""
+
+    max_recording_bytes: Count = 10 * 2**20
+    """How large a recording may be as it is sent."""
+
+    max_recording_s: Seconds = 30.0
+    """How long a recording may last."""
+
+    max_recordings: Count = 100
+    """How many recordings may be kept."""
 
     clean: bool = True
     """Whether markup is taken out of texts, unless a request says otherwise."""

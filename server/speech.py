@@ -1,20 +1,20 @@
 """A speech request, checked, as what the stages run.
 
-Everything that can be refused is refused here, before anything starts. `instructions` are taken and
-have no effect: no model here can follow them.
+Everything that can be refused is refused here, before anything starts. `instructions` are taken for
+every model; those that cannot follow them drop them.
 """
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from openapi.problems import Problem, too_long
 from server.encoders import FORMATS, FileFormat
 from server.errors import RefusedError
 from server.style import check_text, speech_options
-from server.voices import check_language
+from server.voices import check_language, language_name
 from stages.pipelines.pipeline import speech_request
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class SpeechPlan:
     request: Request
     format: FileFormat
     deadline_s: float
+    input_tokens: int
     captions: bool = False
 
 
@@ -47,14 +48,21 @@ def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
     check_language(voice, body.language)
     _check_length(body.input, _max_chars(body.model, served, service.settings))
     speed = 1.0 if body.speed is None else body.speed
-    options = speech_options(voice, body, service.settings, seed=seed_of(body.seed), speed=speed)
+    if served.pipeline.plain:
+        _check_plain(body)
+    options = replace(
+        speech_options(voice, body, service.settings, seed=seed_of(body.seed), speed=speed),
+        language=language_name(served.pipeline, voice, body.language),
+        instructions=body.instructions or "",
+    )
     check_text(body.input, voice, options, served.pipeline)
     if body.captions and body.stream_format != "sse":
         raise RefusedError(_no_captions())
     deadline_s = min(body.timeout_s or service.settings.deadline_s, service.settings.deadline_s)
     request = speech_request(body.input, options)
     file_format = FORMATS[body.response_format or "mp3"]
-    return SpeechPlan(served, request, file_format, deadline_s, options.captions)
+    count = served.pipeline.count_tokens or len
+    return SpeechPlan(served, request, file_format, deadline_s, count(body.input), options.captions)
 
 
 def seed_of(asked: int | None) -> int:
@@ -71,6 +79,20 @@ def _max_chars(name: str, served: Served, settings: Settings) -> int:
 def _check_length(text: str, max_chars: int) -> None:
     if len(text) > max_chars:
         raise RefusedError(too_long("input", max_chars, len(text)))
+
+
+def _check_plain(body: SpeechRequest) -> None:
+    """Refuse what a model has no way to do. What changes nothing is no wish."""
+    asked = {
+        "speed": body.speed not in (None, 1.0),
+        "length_scale": body.length_scale is not None,
+        "noise_scale": body.noise_scale is not None,
+        "noise_w": body.noise_w is not None,
+        "sentence_silence": body.sentence_silence is not None,
+    }
+    for param in (name for name, is_asked in asked.items() if is_asked):
+        message = f"Invalid '{param}': this model has no such setting; say it in 'instructions'."
+        raise RefusedError(Problem(message, param, "unsupported_value"))
 
 
 def _no_captions() -> Problem:

@@ -41,7 +41,7 @@ def speech_response(
 ) -> LiveResponse:
     """The response that runs the plan, on the account of `key`."""
     if body.stream_format == "sse":
-        reply = partial(_send_events, plan, len(body.input), settings.ping_s)
+        reply = partial(_send_events, plan, settings.ping_s)
     else:
         reply = partial(_send_file, plan)
     return LiveResponse(
@@ -81,7 +81,7 @@ class SpeechFile:
 
 
 async def speech_frames(
-    file: SpeechFile, num_chars: int, *, captions: bool = False
+    file: SpeechFile, input_tokens: int, *, captions: bool = False
 ) -> AsyncGenerator[bytes]:
     """The file as events, then what it counts as, then `[DONE]`."""
     async for piece in file.pieces():
@@ -91,7 +91,7 @@ async def speech_frames(
             yield event(b'{"type":"speech.audio.delta","audio":"' + audio + b'"' + tail)
     tokens = file.end.audio_tokens
     usage = SpeechUsage(
-        input_tokens=num_chars, output_tokens=tokens, total_tokens=num_chars + tokens
+        input_tokens=input_tokens, output_tokens=tokens, total_tokens=input_tokens + tokens
     )
     yield event(SpeechDone(type="speech.audio.done", usage=usage).wire())
     yield DONE
@@ -111,8 +111,8 @@ async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: Hel
 
 
 async def _send_events(
-    plan: SpeechPlan, num_chars: int, ping_s: float, outputs: Outputs, scope: Scope, send: HeldSend
+    plan: SpeechPlan, ping_s: float, outputs: Outputs, scope: Scope, send: HeldSend
 ) -> None:
     with closing(OpenFile(plan.format)) as file:
-        frames = speech_frames(SpeechFile(outputs, file), num_chars, captions=plan.captions)
+        frames = speech_frames(SpeechFile(outputs, file), plan.input_tokens, captions=plan.captions)
         await send_events(frames, scope, send, ping_s)

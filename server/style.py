@@ -52,6 +52,8 @@ def check_text(text: str, voice: Voice, options: TalkerParams, pipeline: Pipelin
     said = cleaned(text, options.code_announcement) if options.clean else Traced.of(text)
     if not pipeline.speakable(said.text):
         raise RefusedError(NOTHING_TO_SPEAK)
+    if voice.languages:  # the model reads any script
+        return
     if (unknown := unspeakable(said, voice.language)) is not None:
         at, script = unknown
         message = (

@@ -9,7 +9,7 @@ from openapi.problems import Problem
 from server.errors import RefusedError
 
 if TYPE_CHECKING:
-    from stages.pipelines.pipeline import Voice
+    from stages.pipelines.pipeline import Pipeline, Voice
 
 OPENAI_VOICES = (
     "alloy",
@@ -69,9 +69,17 @@ def voices_of(known: tuple[Voice, ...], wished: str) -> Voices:
 
 def check_language(voice: Voice, language: str | None) -> None:
     """Refuse a language that the voice does not speak; `en` and `en-US` are alike here."""
-    if language is not None and _primary(language) != _primary(voice.language):
-        message = f"Invalid 'language': voice '{voice.name}' speaks '{voice.language}' only."
+    spoken = voice.languages or (voice.language,)
+    if language is not None and _primary(language) not in map(_primary, spoken):
+        named = ", ".join(f"'{tag}'" for tag in spoken)
+        message = f"Invalid 'language': voice '{voice.name}' speaks {named} only."
         raise RefusedError(Problem(message, "language", "unsupported_value"))
+
+
+def language_name(pipeline: Pipeline, voice: Voice, language: str | None) -> str:
+    """What the model calls the language asked for, else the voice's own; empty where it has none,
+    and hears it from the text."""
+    return pipeline.language_names.get(_primary(language or voice.language), "")
 
 
 def _primary(tag: str) -> str:

@@ -3,6 +3,8 @@
 Segments of equal length whose slots are neighbours form a run; a run is written and attended in one
 call per layer, on views of the cache. Keys and values are never repeated for the query heads that
 share them: these heads become rows of one query matrix (Ainslie et al. 2023, "GQA").
+A step in which every row of a slab takes one token can be made of positions that only the device
+knows, and then has the same shapes each time (`rows_batch`).
 """
 
 from __future__ import annotations
@@ -14,12 +16,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from stages.device import on_device
+from stages.kv_cache import Slot
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from stages.kv_cache import Slot
+    from stages.kv_cache import Slab
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +39,43 @@ class Segment:
     tokens: tuple[int, ...]
     want_logits: bool = True
 
+    @property
+    def span(self) -> Span:
+        """Where the tokens go."""
+        return Span(self.slot, self.start, len(self.tokens), self.want_logits)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The places of the next `length` tokens of one sequence; see `Segment`."""
+
+    slot: Slot
+    start: int
+    length: int
+    want_last: bool = True
+
 
 class Run:
-    """Neighbouring segments; their tokens are rows `first .. first + num_tokens` of the batch."""
+    """Equally long spans of neighbouring slots, from `slot` on, whose tokens are rows `first` and
+    after of the batch. `positions` is [spans, tokens]; nothing from `end` on is read. Not `masked`,
+    every query sees all before `end`.
+    """
 
-    def __init__(self, segments: Sequence[Segment], first: int, num_heads: int) -> None:
-        head = segments[0]
-        slab = head.slot.slab
-        self._size = len(segments), len(head.tokens)
+    def __init__(
+        self, slot: Slot, positions: Tensor, end: int, first: int, num_heads: int, *, masked: bool
+    ) -> None:
+        slab = slot.slab
+        count, length = positions.shape
+        self.positions = positions
+        self._size = count, length
         self._num_kv_heads = slab.shape.num_kv_heads
         self._num_groups = num_heads // self._num_kv_heads
-        self._rows = slice(first, first + len(segments) * len(head.tokens))
+        self._rows = slice(first, first + count * length)
         self._flat = slab.flat
-        device = slab.shape.device
-        starts = [segment.start for segment in segments]
-        end = max(starts) + len(head.tokens)
-        rows = slice(head.slot.row, head.slot.row + len(segments))
+        rows = slice(slot.row, slot.row + count)
         self._keys_values = slab.storage[:, rows, :, :end].unbind(0)
-        steps = torch.arange(len(head.tokens), device=device)
-        self.positions = torch.tensor(starts, device=device)[:, None] + steps
-        self._mask = self._visible(end) if len(set(starts)) > 1 or len(head.tokens) > 1 else None
-        self._index = _write_index(head.slot, self.positions)
+        self._mask = self._visible(end) if masked else None
+        self._index = _write_index(slot, positions)
 
     def _visible(self, end: int) -> Tensor:
         """[segments, 1, tokens * groups, end]: 0 where a query may look, -inf elsewhere."""
@@ -75,9 +96,11 @@ class Run:
         count, length = self._size
         kv_heads, groups, dim = self._num_kv_heads, self._num_groups, queries.shape[-1]
         queries = queries[self._rows].view(count, length, kv_heads, groups, dim)
-        queries = queries.transpose(1, 2).flatten(2, 3)
+        queries = queries[:, 0] if length == 1 else queries.transpose(1, 2).flatten(2, 3)
         keys, values = self._keys_values[2 * layer : 2 * layer + 2]
         seen = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=self._mask)
+        if length == 1:  # each view less counts: a step of one token makes 30 of them
+            return seen.reshape(count, -1)
         seen = seen.reshape(count, kv_heads, length, groups, dim).transpose(1, 2)
         return seen.reshape(count * length, -1)
 
@@ -93,50 +116,75 @@ def _write_index(slot: Slot, positions: Tensor) -> Tensor:
 
 
 class Batch:
-    """One forward pass: its tokens in the order of the runs, and where the results go."""
+    """One forward pass: where its tokens are read and written, run by run."""
 
-    def __init__(self, segments: Sequence[Segment], num_heads: int) -> None:
-        order = sorted(range(len(segments)), key=lambda i: _place(segments[i]))
-        ordered = [segments[i] for i in order]
-        self.runs: list[Run] = []
-        first = 0
-        for group in _neighbours(ordered):
-            self.runs.append(Run(group, first, num_heads))
-            first += sum(len(segment.tokens) for segment in group)
-        device = ordered[0].slot.slab.shape.device
-        tokens = [token for segment in ordered for token in segment.tokens]
-        self.tokens = torch.tensor(tokens, device=device)
-        self.positions = torch.cat([run.positions.flatten() for run in self.runs])
-        self.last = torch.tensor(_last_rows(segments, order), dtype=torch.long, device=device)
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = runs
+        self.positions = torch.cat([run.positions.flatten() for run in runs])
 
     def attend(self, layer: int, queries: Tensor, keys_values: Tensor) -> Tensor:
         """Write, then read: [tokens, heads, dim], [tokens, 2 * kv_heads, dim] → [tokens, ...]."""
-        for run in self.runs:
+        for run in self._runs:
             run.write(layer, keys_values)
-        parts = [run.attend(layer, queries) for run in self.runs]
+        parts = [run.attend(layer, queries) for run in self._runs]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _place(segment: Segment) -> tuple[int, int, int]:
-    return len(segment.tokens), id(segment.slot.slab), segment.slot.row
+def rows_batch(slab: Slab, positions: Tensor, end: int, num_heads: int) -> Batch:
+    """One token for each of a slab's first rows, at `positions` [rows], all less than `end`.
+
+    Every row is written at its position, also those of which nothing is wanted.
+    """
+    run = Run(Slot(slab, 0), positions[:, None], end, 0, num_heads, masked=True)
+    return Batch([run])
 
 
-def _neighbours(ordered: Sequence[Segment]) -> list[list[Segment]]:
+class SpanBatch(Batch):
+    """The pass of some spans. The batch has their tokens in another `order` than they came in."""
+
+    def __init__(self, spans: Sequence[Span], num_heads: int) -> None:
+        self.order = sorted(range(len(spans)), key=lambda i: _place(spans[i]))
+        runs: list[Run] = []
+        first = 0
+        for group in _neighbours([spans[i] for i in self.order]):
+            runs.append(_run(group, first, num_heads))
+            first += sum(span.length for span in group)
+        super().__init__(runs)
+        last = _last_rows(spans, self.order)
+        self.last = on_device(last, self.positions.device)
+
+
+def _run(spans: Sequence[Span], first: int, num_heads: int) -> Run:
+    head = spans[0]
+    device = head.slot.slab.shape.device
+    starts = [span.start for span in spans]
+    steps = torch.arange(head.length, device=device)
+    positions = on_device(starts, device)[:, None] + steps
+    masked = len(set(starts)) > 1 or head.length > 1
+    end = max(starts) + head.length
+    return Run(head.slot, positions, end, first, num_heads, masked=masked)
+
+
+def _place(span: Span) -> tuple[int, int, int]:
+    return span.length, id(span.slot.slab), span.slot.row
+
+
+def _neighbours(ordered: Sequence[Span]) -> list[list[Span]]:
     groups = [[ordered[0]]]
-    for before, segment in pairwise(ordered):
+    for before, span in pairwise(ordered):
         length, slab, row = _place(before)
-        if _place(segment) == (length, slab, row + 1):
-            groups[-1].append(segment)
+        if _place(span) == (length, slab, row + 1):
+            groups[-1].append(span)
         else:
-            groups.append([segment])
+            groups.append([span])
     return groups
 
 
-def _last_rows(segments: Sequence[Segment], order: Sequence[int]) -> list[int]:
-    """The batch row of the last token of each segment that wants logits, in the caller's order."""
+def _last_rows(spans: Sequence[Span], order: Sequence[int]) -> list[int]:
+    """The batch row of the last token of each span that wants it, in the caller's order."""
     ends: dict[int, int] = {}
     total = 0
     for i in order:
-        total += len(segments[i].tokens)
+        total += spans[i].length
         ends[i] = total - 1
-    return [ends[i] for i, segment in enumerate(segments) if segment.want_logits]
+    return [ends[i] for i, span in enumerate(spans) if span.want_last]

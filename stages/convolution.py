@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from stages.linear import Linear, can_lay_out
+
 if TYPE_CHECKING:
     from torch import Tensor
 
     from stages.talker.onnx_weights import OnnxWeights
+
+_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +51,102 @@ class Parameters:
             number += 1
         return number
 
-    def conv(self, module: str) -> Conv:
-        """The convolution of this name, its dilation from the file."""
-        return Conv(self, module)
+    def bias(self, module: str) -> Tensor | None:
+        """The bias of a convolution, or None if it has none."""
+        return self.optional(f"{module}.bias")
 
-    def optional_conv(self, module: str) -> Conv | None:
+    def dense(self, *modules: str) -> Dense:
+        """The convolution of this name, its dilation from the file; of several that read the same,
+        one that gives their outputs side by side."""
+        return Dense(self, *modules)
+
+    def optional_dense(self, module: str) -> Dense | None:
         """The convolution of this name, or None if the voice has none."""
-        return Conv(self, module) if self.has(module) else None
+        return Dense(self, module) if self.has(module) else None
 
-    def up(self, module: str) -> Up:
-        """The transposed convolution of this name, its stride and padding from the file."""
-        return Up(self, module)
+
+class Dense:
+    """[time, in] to [time, out] as one matrix product; `reach` rows to each side are read.
+
+    For the short, wide signals of the text side. oneDNN's convolution lays out its weights anew in
+    every call, which is half of the time there, and a number of rows that it has not seen costs a
+    millisecond: so the weights are laid out once, and rows are computed in multiples of 16.
+    """
+
+    def __init__(self, parameters: Parameters, *modules: str) -> None:
+        weight = torch.cat([parameters.tensor(f"{module}.weight") for module in modules])
+        biases = [bias for module in modules if (bias := parameters.bias(module)) is not None]
+        self.out_channels, self.in_channels, self._size = weight.shape
+        self._dilation = parameters.onnx.convolutions[modules[0]]["dilations"][0]
+        self.reach = (self._size - 1) // 2 * self._dilation
+        columns = weight.transpose(1, 2).reshape(self.out_channels, -1).contiguous()
+        self._linear = Linear(columns, parameters.dtype, torch.cat(biases) if biases else None)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """The same number of rows; there are zeros beyond both ends."""
+        if self.reach:
+            rows = functional.pad(rows, (0, 0, self.reach, self.reach))
+        return self.inner(rows)
+
+    def inner(self, rows: Tensor) -> Tensor:
+        """Of rows of which the first and last `reach` are context, those between."""
+        num_rows = len(rows) - 2 * self.reach
+        return self._linear(_columns(rows, num_rows, self._size, self._dilation))[:num_rows]
+
+
+def _columns(rows: Tensor, num_rows: int, size: int, dilation: int) -> Tensor:
+    """[num_rows, size * channels], and rows of zeros up to a multiple of 16: what each output of a
+    convolution over `rows` reads."""
+    if size == 1 and num_rows % _ROWS == 0:
+        return rows
+    channels, (step, _) = rows.shape[1], rows.stride()
+    columns = rows.new_empty(-(-num_rows // _ROWS) * _ROWS, size, channels)
+    read = rows.as_strided((num_rows, size, channels), (step, step * dilation, 1))
+    columns[:num_rows].copy_(read)
+    columns[num_rows:].zero_()
+    return columns.view(len(columns), size * channels)
+
+
+class Conv:
+    """[time, in] to [time, out]; `reach` rows to each side are read. For long signals, and for
+    those whose channels are convolved each by itself. `scale` multiplies what is read.
+
+    On a CPU oneDNN wants the weight in a layout that depends on the length of the signal. It is
+    made once for each length, so those had better be few.
+    """
+
+    def __init__(self, parameters: Parameters, module: str, scale: float = 1.0) -> None:
+        weight = parameters.tensor(f"{module}.weight") * scale
+        self._bias = parameters.bias(module)
+        self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
+        self._in_channels, size = weight.shape[1:]
+        self.reach = (size - 1) // 2 * self._dilation
+        self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
+        self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
+
+    def __call__(self, rows: Tensor, plus: Tensor | None = None) -> Tensor:
+        """The convolution of `rows`, and `plus` added to it where it is given."""
+        image = _image(rows)
+        shape = ((0, self.reach), (1, 1), (1, self._dilation), rows.shape[1] // self._in_channels)
+        if self._laid_out is None:
+            padding, stride, dilation, groups = shape
+            image = functional.conv2d(
+                image, self._weight, self._bias, stride, padding, dilation, groups
+            )
+            return _rows(image) if plus is None else _rows(image).add_(plus)
+        weight = self._laid_out.get(len(rows))
+        if weight is None:
+            weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)
+            self._laid_out[len(rows)] = weight
+        if plus is None:
+            image = torch.ops.mkldnn._convolution_pointwise(
+                image, weight, self._bias, *shape, "none", [], ""
+            )
+        else:
+            image = torch.ops.mkldnn._convolution_pointwise.binary(
+                image, _image(plus), weight, self._bias, *shape, "add", None, None, [], None
+            )
+        return _rows(image)
 
 
 def _image(rows: Tensor) -> Tensor:
@@ -68,60 +157,32 @@ def _rows(image: Tensor) -> Tensor:
     return image.permute(0, 2, 3, 1)[0, 0]
 
 
-def _kernel(weight: Tensor) -> Tensor:
-    return weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
-
-
-class Conv:
-    """[time, in] to [time, out]; `reach` rows to each side are read."""
-
-    def __init__(self, parameters: Parameters, module: str) -> None:
-        weight = parameters.tensor(f"{module}.weight")
-        bias = f"{module}.bias"
-        self._bias = parameters.tensor(bias) if bias in parameters.onnx.tensors else None
-        shape = parameters.onnx.convolutions[module]
-        self._dilation = shape["dilations"][0]
-        self.in_channels, size = weight.shape[1:]
-        self.out_channels = weight.shape[0]
-        self.reach = (size - 1) // 2 * self._dilation
-        self._weight = weight[:, :, 0] if size == 1 else _kernel(weight)
-        self._pointwise = size == 1
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        if self._pointwise and rows.shape[1] == self.in_channels:
-            return functional.linear(rows, self._weight, self._bias)
-        image = functional.conv2d(
-            _image(rows),
-            self._weight,
-            self._bias,
-            padding=(0, self.reach),
-            dilation=(1, self._dilation),
-            groups=rows.shape[1] // self.in_channels,
-        )
-        return _rows(image)
-
-
 class Up:
-    """[time, in] to [time * stride, out]."""
+    """[time, in] to [time * stride, out]: a transposed convolution, as one matrix product.
 
-    def __init__(self, parameters: Parameters, module: str) -> None:
-        weight = parameters.tensor(f"{module}.weight")
+    Without its padding, the `stride` outputs at an input are sums over it and the size / stride - 1
+    inputs before. `scale` multiplies what is read.
+    """
+
+    def __init__(self, parameters: Parameters, module: str, scale: float) -> None:
+        weight = parameters.tensor(f"{module}.weight") * scale
         shape = parameters.onnx.convolutions[module]
         self.stride = shape["strides"][0]
         self._padding = shape["pads"][0]
-        self._size = weight.shape[2]
-        self._weight = _kernel(weight)
-        self._bias = parameters.tensor(f"{module}.bias")
+        num_in, self._num_out, self._size = weight.shape
+        self._taps = -(-self._size // self.stride)
+        weight = functional.pad(weight, (0, self._taps * self.stride - self._size))
+        weight = weight.view(num_in, self._num_out, self._taps, self.stride).flip(2)
+        columns = weight.permute(3, 1, 2, 0).reshape(self.stride * self._num_out, -1)
+        bias = parameters.tensor(f"{module}.bias")
+        self._linear = Linear(columns.contiguous(), parameters.dtype, bias.repeat(self.stride))
 
     def __call__(self, rows: Tensor) -> Tensor:
-        image = functional.conv_transpose2d(
-            _image(rows),
-            self._weight,
-            self._bias,
-            stride=(1, self.stride),
-            padding=(0, self._padding),
-        )
-        return _rows(image)
+        num_rows, before = len(rows), self._taps - 1
+        rows = functional.pad(rows, (0, 0, before, before))
+        read = _columns(rows, num_rows + before, self._taps, 1)
+        out = self._linear(read).view(-1, self._num_out)
+        return out[self._padding : self._padding + num_rows * self.stride]
 
     def reach(self, num_rows: int) -> int:
         """How many rows beside a window are read for its outputs and `num_rows` more on a side."""

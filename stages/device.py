@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def pick_device(name: str) -> torch.device:
@@ -15,3 +20,18 @@ def pick_device(name: str) -> torch.device:
 def pick_dtype(name: str) -> torch.dtype:
     """`float32`, `bfloat16`, or `auto` (float32). Raises KeyError for another name."""
     return {"auto": torch.float32, "float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+def on_device(numbers: Sequence[int], device: torch.device) -> torch.Tensor:
+    """int64 [n] on the device, which the host does not wait for."""
+    tensor = torch.tensor(numbers, dtype=torch.int64)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def step_tokens(device: torch.device, dtype: torch.dtype) -> int:
+    """How many prompt tokens fit into a step of about 100 ms, on one thread of a CPU."""
+    if device.type != "cpu":
+        return 2048
+    return 64 if dtype == torch.float32 else 128

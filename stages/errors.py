@@ -7,7 +7,8 @@ OmniError
 ├── DeadlineError      the request's time is over
 ├── UnavailableError   a stage that the request needs is not running now
 ├── OverloadedError    as many requests run and wait as may; try again later
-└── StartError         a stage did not come up; the message names it
+├── StartError         a stage did not come up; the message names it
+└── CheckpointError    a model's files are missing or are not what they should be
 
 The server translates them once, in one table (`server/errors.py`).
 """
@@ -54,3 +55,7 @@ class OverloadedError(OmniError):
 
 class StartError(OmniError):
     """A stage could not be loaded and warmed, or not in time."""
+
+
+class CheckpointError(OmniError):
+    """A model cannot be used: a file is missing, or is not what it should be."""

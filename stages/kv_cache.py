@@ -9,12 +9,14 @@ It does not know what a request is, nor how attention reads what lies here.
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 MIN_CAPACITY = 256  # tokens
-SLAB_TOKENS = 1024  # enough that a call of attention per slab is worth its overhead
+SLAB_TOKENS = 2048  # enough that a call of attention per slab is worth its overhead
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +35,28 @@ class Slab:
     """Rows of `capacity` tokens: `storage` is [2 * layers, rows, kv_heads, capacity, head_dim].
 
     A layer's keys come before its values. `flat` has one writable view per layer,
-    [2 * rows * kv_heads * capacity, head_dim].
+    [2 * rows * kv_heads * capacity, head_dim]. Without `num_rows` it has as many as pay, and what
+    is in them is not defined; with it they hold numbers from the start, as beside a longer row all
+    of a row is read and masked.
     """
 
-    def __init__(self, shape: CacheShape, capacity: int) -> None:
+    def __init__(self, shape: CacheShape, capacity: int, num_rows: int | None = None) -> None:
         self.shape = shape
         self.capacity = capacity
-        self.num_rows = max(1, SLAB_TOKENS // capacity)
+        self.num_rows = num_rows or max(1, SLAB_TOKENS // capacity)
         self.free = list(range(self.num_rows))
-        self.storage = torch.empty(
-            (2 * shape.num_layers, self.num_rows, shape.num_kv_heads, capacity, shape.head_dim),
-            dtype=shape.dtype,
-            device=shape.device,
-        )
+        size = (2 * shape.num_layers, self.num_rows, shape.num_kv_heads, capacity, shape.head_dim)
+        make = _zeros if num_rows else torch.empty
+        self.storage = make(size, dtype=shape.dtype, device=shape.device)
         self.flat = self.storage.view(shape.num_layers, -1, shape.head_dim).unbind(0)
+
+
+def _zeros(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Zeros; on a CPU NumPy's, which take memory only when they are written to."""
+    if device.type != "cpu":
+        return torch.zeros(size, dtype=dtype, device=device)
+    raw = torch.from_numpy(np.zeros(math.prod(size) * dtype.itemsize, np.uint8))
+    return raw.view(dtype).view(size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What crosses a stage boundary: frozen, named, and free of torch.
 
 A request is described by one `Request`; each stage is opened with its `StageInput`. Between
-stages travel chunks (`TextChunk`, `LatentChunk`); to the orchestrator travel `StageOutput`s, whose
-data is a `TextChunk`, an `AudioChunk`, or, on a stage's last report, its `TextEnd` or `AudioEnd`.
+stages travel chunks (`TextChunk`, `LatentChunk`, `CodecChunk`); to the orchestrator travel
+`StageOutput`s, whose data is a `TextChunk`, an `AudioChunk`, or, on a stage's last report, its
+`TextEnd` or `AudioEnd`.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class TalkerParams:
 
     `file` is the voice's; None where the stage was started with it. `clean` takes markup out, and
     says `code_announcement` for each block of code. `captions` marks what each sound stands for.
+    `language` (a name that the model knows; empty: as the text is) and `instructions` (how to
+    speak) are for models that can be told.
     """
 
     voice: str
@@ -89,6 +92,8 @@ class TalkerParams:
     code_announcement: str = ""
     captions: bool = False
     file: VoiceFile | None = None
+    language: str = ""
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +173,21 @@ class LatentChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class CodecChunk:
+    """Frames of a neural codec, in order: `codes` is an int64 tensor [frames, groups] where the
+    talker computes, complete when it is sent and never written to again.
+
+    The decoder keeps state from frame to frame. Frames that are not `heard` (those of a reference
+    that the speech goes on from) change only the state. A caption, in heard frames of the whole
+    speech, comes with the last chunk.
+    """
+
+    codes: Any
+    heard: bool = True
+    caption: Caption | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AudioChunk:
     """`samples` is int16 [n], mono, at `rate_hz`.
 
@@ -180,7 +200,7 @@ class AudioChunk:
     captions: tuple[Caption, ...] = ()
 
 
-Chunk = TextChunk | LatentChunk | AudioChunk
+Chunk = TextChunk | LatentChunk | CodecChunk | AudioChunk
 
 
 @dataclass(frozen=True, slots=True)

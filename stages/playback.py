@@ -1,12 +1,14 @@
 """Whose listener runs dry first: the order in which a stage that makes sound serves its requests.
 
 A listener is taken to start at the first emission and to play without a gap. Requests that have
-emitted nothing are next, oldest first, but not before listeners who have less than `GUARD_S` left:
-a burst of newcomers does not break what is being heard.
+emitted nothing are next, oldest first, unless that makes a listener wait too long: each is served
+in time if, in the order in which they run dry, there is a step's time for each of them before it
+does. So a burst of newcomers is heard at once, and does not break what is being heard.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,22 +16,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-GUARD_S = 0.3
+_FIRST_STEP_S = 0.02
+_WEIGHT = 0.1  # of a new step in the mean
 
 
 @dataclass(slots=True)
 class _Listener:
     opened_s: float
-    started_s: float | None = None
-    emitted_s: float = 0.0
+    dry_s: float | None = None  # when all that was emitted is heard; None before the first
 
 
 @dataclass(slots=True)
 class Playback:
-    """What each open request has emitted, and since when. `clock` gives seconds."""
+    """What each open request has emitted, and since when. `clock` gives seconds; `margin_s` is for
+    what comes after the step: other stages, and the way to the listener."""
 
     clock: Callable[[], float] = time.monotonic
+    margin_s: float = 0.08
     _listeners: dict[str, _Listener] = field(default_factory=dict)
+    _chosen_s: float = 0.0
+    _step_s: float = _FIRST_STEP_S  # mean time from the choice of a request to its emission
 
     def open(self, request_id: str) -> None:
         """Begin to count a request."""
@@ -39,25 +45,47 @@ class Playback:
         """Forget a request."""
         del self._listeners[request_id]
 
-    def emitted_s(self, request_id: str) -> float:
-        """Seconds of sound that the request has emitted."""
-        return self._listeners[request_id].emitted_s
+    @property
+    def num_newcomers(self) -> int:
+        """Requests that have emitted nothing."""
+        return sum(listener.dry_s is None for listener in self._listeners.values())
 
     def emit(self, request_id: str, seconds: float) -> None:
-        """Count sound that is emitted now."""
+        """Count sound that is emitted now, by the step of the request that was chosen last."""
         listener = self._listeners[request_id]
-        if listener.started_s is None:
-            listener.started_s = self.clock()
-        listener.emitted_s += seconds
+        now_s = self.clock()
+        self._step_s += _WEIGHT * (now_s - self._chosen_s - self._step_s)
+        listener.dry_s = (now_s if listener.dry_s is None else listener.dry_s) + seconds
+
+    def left_s(self, request_id: str) -> float:
+        """Seconds of sound that the request's listener still has; 0 before the first."""
+        dry_s = self._listeners[request_id].dry_s
+        return 0.0 if dry_s is None else max(0.0, dry_s - self.clock())
 
     def most_urgent(self, request_ids: Iterable[str]) -> str:
-        """Which of some open requests to serve now; ValueError if there are none."""
-        now_s = self.clock()
-        return min(request_ids, key=lambda request_id: self._urgency(request_id, now_s))
+        """Which of some open requests, at least one, to serve now."""
+        return self.most_urgent_first(request_ids)[0]
 
-    def _urgency(self, request_id: str, now_s: float) -> tuple[int, float]:
-        listener = self._listeners[request_id]
-        if listener.started_s is None:
-            return 1, listener.opened_s
-        left_s = listener.started_s + listener.emitted_s - now_s
-        return (0 if left_s < GUARD_S else 2), left_s
+    def most_urgent_first(self, request_ids: Iterable[str]) -> list[str]:
+        """Some open requests in the order in which to serve them, beginning now."""
+        self._chosen_s = self.clock()
+        newcomers: list[tuple[float, str]] = []
+        listeners: list[tuple[float, str]] = []
+        for request_id in request_ids:
+            listener = self._listeners[request_id]
+            if listener.dry_s is None:
+                newcomers.append((listener.opened_s, request_id))
+            else:
+                listeners.append((listener.dry_s, request_id))
+        newcomers.sort()
+        listeners.sort()
+        spare_s = self._spare_s(dry_s for dry_s, _ in listeners)
+        num_before = sum((n + 1) * self._step_s < spare_s for n in range(len(newcomers)))
+        order = newcomers[:num_before] + listeners + newcomers[num_before:]
+        return [request_id for _, request_id in order]
+
+    def _spare_s(self, dry_s: Iterable[float]) -> float:
+        """For how long listeners, in their order, can wait and still be served in time."""
+        ready_s = self._chosen_s + self.margin_s
+        waits = (at_s - ready_s - place * self._step_s for place, at_s in enumerate(dry_s, 1))
+        return min(waits, default=math.inf)

@@ -53,7 +53,11 @@ class Stage(Protocol):
         """Whether another chunk would be taken now; saying no holds back the stage before."""
 
     def ready(self, request_id: str) -> bool:
-        """Whether `step` could advance the request with what it has."""
+        """Whether `step` could advance the request with what it has.
+
+        Asked again after anything of its own, and when another request ends or closes: a stage
+        with room for some requests only may let the others wait.
+        """
 
     def step(self, room: Mapping[str, int]) -> Iterable[Emit]:
         """Advance the requests in `room` that the stage chooses, in about 100 ms at most.

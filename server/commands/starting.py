@@ -20,17 +20,25 @@ def service_of(settings: Settings) -> Service:
 
 
 def deploy(settings: Settings) -> Deployment:
-    """The deployment. ValueError where a model is not known."""
-    device, dtype = settings.device, settings.dtype
+    """The deployment. Raises CheckpointError where a model is not known."""
+    device, dtype, given = settings.device, settings.dtype, settings
     config = BuildConfig(
         settings.cache_dir,
-        Placement(settings.thinker_device or device, settings.thinker_dtype or dtype),
-        Placement(settings.talker_device or device),
-        Placement(settings.code2wav_device or device, settings.code2wav_dtype or dtype),
+        Placement(
+            given.thinker_device or device, given.thinker_dtype or dtype, given.thinker_replicas
+        ),
+        Placement(
+            given.talker_device or device, given.talker_dtype or dtype, given.talker_replicas
+        ),
+        Placement(
+            given.code2wav_device or device, given.code2wav_dtype or dtype, given.code2wav_replicas
+        ),
         settings.phonemizer,
         settings.executor,
         settings.voices_dir,
         settings.voice,
         settings.max_loaded_voices,
+        settings.recordings_dir,
+        settings.max_running,
     )
     return build(settings.model, config)

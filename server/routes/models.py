@@ -75,6 +75,7 @@ def _voice(voice: PipelineVoice, served: Served, models: list[str], created: int
         object="audio.voice",
         created_at=created,
         language=voice.language,
+        languages=list(voice.languages or (voice.language,)),
         quality=voice.quality or None,
         sample_rate=voice.rate_hz or None,
         speakers=list(voice.speakers),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from stages.convolution import Conv, Parameters, Up, Window
+from stages.convolution import Conv, Dense, Parameters, Up, Window
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,21 +30,27 @@ class _ResidualBlock:
         for kinds in (("convs",), ("convs1", "convs2")):
             for step in range(parameters.count(f"{module}.{kinds[0]}.{{}}")):
                 names = [f"{module}.{kind}.{step}" for kind in kinds]
-                self._steps.append([parameters.conv(name) for name in names])
+                self._steps.append([Conv(parameters, name) for name in names])
         self.reach = sum(conv.reach for step in self._steps for conv in step)
 
-    def __call__(self, window: Window) -> Tensor:
+    def __call__(self, window: Window, active: Tensor) -> Tensor:
+        """`active`: the window's rows after the nonlinearity, which the blocks share."""
         rows = window.rows
-        for step in self._steps:
-            change = rows
-            for conv in step:
-                change = conv(window.blank(functional.leaky_relu(change, _SLOPE)))
-            rows = change.add_(rows)
+        for number, step in enumerate(self._steps):
+            change = _active(window, rows) if number else active
+            for conv in step[:-1]:
+                change = _active(window, conv(change))
+            rows = step[-1](change, plus=rows)
         return rows
 
 
+def _active(window: Window, rows: Tensor) -> Tensor:
+    return window.blank(functional.leaky_relu(rows, _SLOPE))
+
+
 class _Stage:
-    """One upsampling and the mean of the residual blocks after it."""
+    """One upsampling and the sum of the residual blocks after it. Their mean would be next, but
+    whatever reads it after a leaky ReLU can as well have smaller weights."""
 
     def __init__(self, up: Up, blocks: list[_ResidualBlock]) -> None:
         self.up = up
@@ -52,12 +58,12 @@ class _Stage:
         self._reach = max(block.reach for block in blocks)
 
     def __call__(self, window: Window) -> None:
-        rows = window.blank(functional.leaky_relu(window.rows, _SLOPE))
-        window.stretch(self.up(rows), self.up.stride)
-        total = self._blocks[0](window)
+        window.stretch(self.up(_active(window, window.rows)), self.up.stride)
+        active = _active(window, window.rows)
+        total = self._blocks[0](window, active)
         for block in self._blocks[1:]:
-            total.add_(block(window))
-        window.rows = total.div_(len(self._blocks))
+            total.add_(block(window, active))
+        window.rows = total
 
     def reach(self, num_rows: int) -> int:
         """Rows of input beside those that become a window, for it and `num_rows` beside it."""
@@ -70,23 +76,24 @@ class HifiGan:
     def __init__(self, parameters: Parameters) -> None:
         self._device, self._dtype = parameters.device, parameters.dtype
         self.hop = parameters.onnx.hop
-        self._pre = parameters.conv("dec.conv_pre")
+        self._pre = Dense(parameters, "dec.conv_pre")
         self._speakers = parameters.optional("emb_g.weight")
-        self._speaker = parameters.optional_conv("dec.cond")
-        self._post = parameters.conv("dec.conv_post")
+        self._speaker = parameters.optional_dense("dec.cond")
         num_stages = parameters.count("dec.ups.{}")
         num_blocks = 1 + max(
             int(name.split(".")[2])
             for name in parameters.onnx.convolutions
             if name.startswith("dec.resblocks.")
         )
+        per_stage = num_blocks // num_stages
+        self._post = Conv(parameters, "dec.conv_post", 1 / per_stage)
         self._stages: list[_Stage] = []
         for number in range(num_stages):
-            per_stage = num_blocks // num_stages
             blocks = range(number * per_stage, (number + 1) * per_stage)
             names = [f"dec.resblocks.{block}" for block in blocks]
             stage = [_ResidualBlock(parameters, name) for name in names]
-            self._stages.append(_Stage(parameters.up(f"dec.ups.{number}"), stage))
+            up = Up(parameters, f"dec.ups.{number}", 1 / per_stage if number else 1)
+            self._stages.append(_Stage(up, stage))
         self._reaches = self._reach_of_each_stage()
         self.reach = self._reaches[0] + self._pre.reach
 

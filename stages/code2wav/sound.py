@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     Samples = np.ndarray[Any, np.dtype[np.float32]]
 
 OUTPUT_HZ = 24_000
-CHUNK_FRAMES = (16, 32, 64)  # of a request's first chunks; the last is for all that follow
-SIZES = (16, 32, 48, 64)  # shapes that are computed; the end of a piece takes the next larger one
+CHUNK_FRAMES = (16, 32, 64, 128)  # of a request's first chunks; the last is for all that follow
+CROWD_FRAMES = 64  # of the first where so many are there: in a crowd the talker begins with more
+SIZES = (16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes the next larger one
 MAX_WAITING_S = 2.0
 
 
@@ -88,8 +89,11 @@ class Sound:
     def _num_decodable(self) -> int:
         if not self._pieces:
             return 0
+        piece, reach = self._pieces[0], self.decoder.model.reach
         wanted = CHUNK_FRAMES[min(self._num_chunks, len(CHUNK_FRAMES) - 1)]
-        return self._pieces[0].decodable(wanted, self.decoder.model.reach)
+        if self._num_chunks == 0 and piece.waiting >= CROWD_FRAMES + reach:
+            wanted = CROWD_FRAMES
+        return piece.decodable(wanted, reach)
 
     @property
     def drained(self) -> bool:

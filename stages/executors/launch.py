@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.allocator import keep_freed_memory
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -31,6 +33,7 @@ def bring_up(make_stage: Callable[[], Stage]) -> Stage:
     Stages share the cores, and torch's threads wait for each other at every operation: with two of
     them beside another busy process, steps of 40 ms took up to 2.3 s (docs/log.md).
     """
+    keep_freed_memory()
     stage = make_stage()
     if (torch := sys.modules.get("torch")) is not None:
         torch.set_num_threads(1)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stages.connectors.codec import decode, encode
+from stages.cores import CORES
 from stages.executors.control import Stop
 from stages.executors.launch import bring_up
 from stages.worker import Worker
@@ -90,9 +91,10 @@ def run_worker(sock: socket.socket, make_stage: Callable[[], Stage], ports: Sequ
 
 
 def _work(sock: socket.socket, make_stage: Callable[[], Stage], ports: Sequence[Port]) -> None:
+    CORES.limit(1)  # the other stages compute in other processes
     stage = bring_up(make_stage)
     wirings = [port.open() for port in ports]
-    ends: list[Any] = [end for w in wirings for end in (w.inlet, w.outlet) if end is not None]
+    ends: list[Any] = [end for w in wirings for end in (*w.inlets, *w.outlets)]
     mailbox = ProcessMailbox(sock, [end.bell for end in ends])
     worker = Worker(stage, wirings, mailbox, lambda reports: sock.sendall(frame(reports)))
     sock.sendall(frame(Ready()))

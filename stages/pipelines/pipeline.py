@@ -5,7 +5,7 @@ Torch-free. `build.py` beside this file makes the pipelines; here is only what t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from stages.messages import (
@@ -19,17 +19,19 @@ from stages.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from stages.executors.face import Face
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A voice by its name; `language` is a BCP 47 tag.
+    """A voice by its name; `language` is a BCP 47 tag, `mul` where it has none of its own.
 
-    `speakers` are named in the order of their numbers; none where there is only one. `file` is
-    where the stages find it, None where they have it from the start.
+    `languages` are those that it speaks; none: its own only. `speakers` are named in the order of
+    their numbers; none where there is only one. `file` is where the stages find it, None where they
+    have it from the start.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Voice:
     speakers: tuple[str, ...] = ()
     licence: str = ""
     file: VoiceFile | None = None
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,9 @@ class Pipeline:
 
     `prompts` is None where the model only speaks text that it is given. `speakable` says whether
     anything is there to speak in a cleaned text. `find_voices` looks again which voices there are
-    now; None where they are always the same.
+    now; None where they are always the same. Uploaded voices go into `recordings`, where the model
+    copies voices. `language_names` are the model's own by BCP 47 tag. `plain` models have no speed
+    and no scales to set. `count_tokens` counts a text as the model reads it; None: in characters.
     """
 
     model_id: str
@@ -109,3 +114,7 @@ class Pipeline:
     speakable: Callable[[str], bool]
     prompts: ChatPrompts | None = None
     find_voices: Callable[[], tuple[Voice, ...]] | None = None
+    recordings: Path | None = None
+    language_names: Mapping[str, str] = field(default_factory=dict)
+    plain: bool = False
+    count_tokens: Callable[[str], int] | None = None

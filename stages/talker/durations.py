@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from stages.convolution import Conv
 from stages.talker.encoder import Norm
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class _Convolutions:
     def __init__(self, parameters: Parameters, module: str) -> None:
         self._layers = [
             (
-                parameters.conv(f"{module}.convs_sep.{layer}"),
+                Conv(parameters, f"{module}.convs_sep.{layer}"),
                 Norm(parameters, f"{module}.norms_1.{layer}"),
-                parameters.conv(f"{module}.convs_1x1.{layer}"),
+                parameters.dense(f"{module}.convs_1x1.{layer}"),
                 Norm(parameters, f"{module}.norms_2.{layer}"),
             )
             for layer in range(parameters.count(f"{module}.convs_sep.{{}}"))
@@ -48,9 +49,9 @@ class _SplineCoupling:
     """The first of two channels moves the second along a spline, inverse."""
 
     def __init__(self, parameters: Parameters, module: str) -> None:
-        self._pre = parameters.conv(f"{module}.pre")
+        self._pre = parameters.dense(f"{module}.pre")
         self._convs = _Convolutions(parameters, f"{module}.convs")
-        self._proj = parameters.conv(f"{module}.proj")
+        self._proj = parameters.dense(f"{module}.proj")
         self._num_bins = (self._proj.out_channels + 1) // 3
 
     def __call__(self, rows: Tensor, text: Tensor) -> Tensor:
@@ -68,10 +69,10 @@ class DurationPredictor:
     one of several speakers by its embedding [1, channels]."""
 
     def __init__(self, parameters: Parameters) -> None:
-        self._pre = parameters.conv("dp.pre")
-        self._speaker = parameters.optional_conv("dp.cond")
+        self._pre = parameters.dense("dp.pre")
+        self._speaker = parameters.optional_dense("dp.cond")
         self._convs = _Convolutions(parameters, "dp.convs")
-        self._proj = parameters.conv("dp.proj")
+        self._proj = parameters.dense("dp.proj")
         # Odd flows are couplings, even ones swap the channels; VITS leaves out number 1 in this
         # direction.
         numbers = [n for n in range(64) if parameters.has(f"dp.flows.{n}.pre")]

@@ -33,39 +33,31 @@ class _Attention:
     """Self-attention over a piece."""
 
     def __init__(self, parameters: Parameters, module: str) -> None:
-        self._query, self._key, self._value, self._out = (
-            parameters.conv(f"{module}.conv_{kind}") for kind in "qkvo"
-        )
+        self._mix = parameters.dense(*(f"{module}.conv_{kind}" for kind in "qkv"))
+        self._out = parameters.dense(f"{module}.conv_o")
         self._near_keys = parameters.tensor(f"{module}.emb_rel_k")[0]  # [2 * window + 1, size]
         self._near_values = parameters.tensor(f"{module}.emb_rel_v")[0]
         self._size = self._near_keys.shape[1]
+        self._window = len(self._near_keys) // 2
 
     def __call__(self, rows: Tensor) -> Tensor:
-        query = self._heads(self._query(rows)) / math.sqrt(self._size)
-        scores = query @ self._heads(self._key(rows)).transpose(1, 2)
-        near = query @ self._near_keys.T
-        for offset, at in self._offsets(len(rows)):
-            first = max(0, -offset)
-            diagonal = scores.diagonal(offset, 1, 2)
-            diagonal += near[:, first : first + diagonal.shape[1], at]
-        weights = scores.softmax(dim=2)
-        near.zero_()
-        for offset, at in self._offsets(len(rows)):
-            first = max(0, -offset)
-            diagonal = weights.diagonal(offset, 1, 2)
-            near[:, first : first + diagonal.shape[1], at] = diagonal
-        mixed = weights @ self._heads(self._value(rows)) + near @ self._near_values
+        length, window = len(rows), self._window
+        mix = self._mix(rows).view(length, 3, -1, self._size)
+        query, key, value = mix.permute(1, 2, 0, 3)  # each [heads, phonemes, size]
+        query = query / math.sqrt(self._size)
+        scores = functional.pad(query @ key.transpose(1, 2), (window, window))
+        self._near(scores).add_(query @ self._near_keys.T)
+        weights = scores[:, :, window : window + length].softmax(dim=2)
+        near = self._near(functional.pad(weights, (window, window)))
+        mixed = weights @ value + near @ self._near_values
         return self._out(mixed.transpose(0, 1).reshape(rows.shape))
 
-    def _heads(self, rows: Tensor) -> Tensor:
-        """[phonemes, channels] to [heads, phonemes, size]."""
-        return rows.view(len(rows), -1, self._size).transpose(0, 1)
-
-    def _offsets(self, length: int) -> list[tuple[int, int]]:
-        """Distances within the window that occur in a piece, and where their vectors are."""
-        window = len(self._near_keys) // 2
-        nearest = min(window, length - 1)
-        return [(offset, offset + window) for offset in range(-nearest, nearest + 1)]
+    def _near(self, padded: Tensor) -> Tensor:
+        """Of [heads, phonemes, phonemes with `window` more on both sides] what is within the window
+        of each phoneme, [heads, phonemes, 2 * window + 1]: a view."""
+        heads, length, width = padded.shape
+        shape, steps = (heads, length, 2 * self._window + 1), (length * width, width + 1, 1)
+        return padded.as_strided(shape, steps)
 
 
 class _Layer:
@@ -74,8 +66,8 @@ class _Layer:
     def __init__(self, parameters: Parameters, module: str, number: int) -> None:
         self._attention = _Attention(parameters, f"{module}.attn_layers.{number}")
         self._norm_1 = Norm(parameters, f"{module}.norm_layers_1.{number}")
-        self._conv_1 = parameters.conv(f"{module}.ffn_layers.{number}.conv_1")
-        self._conv_2 = parameters.conv(f"{module}.ffn_layers.{number}.conv_2")
+        self._conv_1 = parameters.dense(f"{module}.ffn_layers.{number}.conv_1")
+        self._conv_2 = parameters.dense(f"{module}.ffn_layers.{number}.conv_2")
         self._norm_2 = Norm(parameters, f"{module}.norm_layers_2.{number}")
 
     def __call__(self, rows: Tensor) -> Tensor:
@@ -90,7 +82,7 @@ class TextEncoder:
         self._embedding = parameters.tensor("enc_p.emb.weight")
         num_layers = parameters.count("enc_p.encoder.attn_layers.{}.conv_q")
         self._layers = [_Layer(parameters, "enc_p.encoder", n) for n in range(num_layers)]
-        self._proj = parameters.conv("enc_p.proj")
+        self._proj = parameters.dense("enc_p.proj")
 
     def __call__(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         rows = self._embedding[ids] * math.sqrt(self._embedding.shape[1])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Of a request's first slices; the last is for all that follow. A decoder with 11 frames of context
 # makes a first chunk of 16 from the first.
 SLICE_FRAMES = (27, 64, 128)
+CROWD_FRAMES = 75  # of the first slice in a crowd: small ones cost more and last less
 MAX_WAITING_PIECES = 3
 
 
@@ -48,12 +49,11 @@ class Speaker:
 
 @dataclass(slots=True)
 class _Spoken:
-    """A phrase whose frames from `begin` on are to be made, and the pause after it."""
+    """A phrase whose frames are being made, and the pause after it."""
 
     latents: Latents
     pause_s: float
     caption: Caption | None
-    begin: int = 0
 
 
 @dataclass(slots=True)
@@ -99,10 +99,10 @@ class Speech:
         self._waiting += self._splitter.end()
         self.ended = True
 
-    def next_chunk(self) -> LatentChunk | None:
+    def next_chunk(self, *, in_crowd: bool = False) -> LatentChunk | None:
         """The next slice of frames, of the phrase after where one is done; None if none is left.
 
-        Encodes at most one phrase.
+        Encodes at most one phrase. `in_crowd`: many others wait for their first.
         """
         while self._spoken is None:
             if self._phrases:
@@ -111,7 +111,7 @@ class Speech:
                 self._phrases += self._read(self._waiting.popleft())
             else:
                 return None
-        return self._slice(self._spoken)
+        return self._slice(self._spoken, in_crowd=in_crowd)
 
     def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
         """The phrases of a piece and the pause after each."""
@@ -127,20 +127,19 @@ class Speech:
         caption = _caption(phrase, latents) if self.params.captions else None
         return _Spoken(latents, pause_s, caption)
 
-    def _slice(self, spoken: _Spoken) -> LatentChunk:
+    def _slice(self, spoken: _Spoken, *, in_crowd: bool) -> LatentChunk:
         size = SLICE_FRAMES[min(self._num_slices, len(SLICE_FRAMES) - 1)]
-        begin, end = spoken.begin, min(spoken.begin + size, spoken.latents.num_frames)
-        last = end == spoken.latents.num_frames
-        frames = self.speaker.model.flow(spoken.latents, begin, end)
-        spoken.begin = end
+        if in_crowd and self._num_slices == 0:
+            size = CROWD_FRAMES
+        first = spoken.latents.num_fed == 0
+        frames = self.speaker.model.flow(spoken.latents, size)
+        last = spoken.latents.complete
         self._num_slices += 1
-        self.num_frames += end - begin
+        self.num_frames += len(frames)
         if last:
             self._spoken = None
         pause_s = spoken.pause_s if last else 0.0
-        return LatentChunk(
-            frames, begin == 0, last, pause_s, spoken.caption if begin == 0 else None
-        )
+        return LatentChunk(frames, first, last, pause_s, spoken.caption if first else None)
 
 
 def _caption(phrase: Phrase, latents: Latents) -> Caption:

@@ -18,7 +18,7 @@ from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.speech import SLICE_FRAMES, Speaker, Speech
+from stages.talker.speech import CROWD_FRAMES, SLICE_FRAMES, Speaker, Speech
 from stages.talker.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
 from stages.talker.text.reading import Reader
 from stages.talker.text.traced import Traced
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from stages.messages import Chunk, StageParams, VoiceFile
     from stages.talker.config import TalkerConfig
 
+_MARGIN_S = 0.25  # code2wav has its own queue
+_CROWD = 8  # newcomers from which on none is heard sooner for a small first slice
 _WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
 
 
@@ -40,7 +42,7 @@ class TalkerStage:
 
     def __init__(self, config: TalkerConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
-        self._playback = Playback(clock)
+        self._playback = Playback(clock, _MARGIN_S)
         self._speakers: Loaded[Speaker] = Loaded(self._load, config.max_loaded_voices)
         self._files: dict[str, VoiceFile] = {}
         self._speeches: dict[str, Speech] = {}
@@ -101,7 +103,7 @@ class TalkerStage:
         request_id = self._playback.most_urgent(room)
         speech = self._speeches[request_id]
         with blame(request_id):
-            chunk = speech.next_chunk()
+            chunk = speech.next_chunk(in_crowd=self._playback.num_newcomers > _CROWD)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s
             self._playback.emit(request_id, sound_s + chunk.pause_s)
@@ -122,5 +124,6 @@ def _warm(speaker: Speaker, params: TalkerParams) -> None:
         for phrase in speaker.reader.read(Traced.of(text), words=False):
             scales, noise = speaker.scales(params), phrase_noise(0, 0)
             latents = speaker.model.encode(phrase.ids, scales, noise)
-            for size in SLICE_FRAMES:
-                speaker.model.flow(latents, 0, min(size, latents.num_frames))
+            for size in (CROWD_FRAMES, *SLICE_FRAMES):
+                if not latents.complete:
+                    speaker.model.flow(latents, size)

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from stages.convolution import Conv, Parameters, Window
 from stages.talker.durations import DurationPredictor
 from stages.talker.encoder import TextEncoder
+from stages.talker.flow import Flow, FlowStream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
+
+    from stages.convolution import Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,92 +40,61 @@ class Scales:
     speed: float = 1.0
 
 
-class _Coupling:
-    """One coupling of the flow, inverse: half of the channels shifts the other by a WaveNet."""
-
-    def __init__(self, parameters: Parameters, module: str) -> None:
-        self._pre = parameters.conv(f"{module}.pre")
-        self._post = parameters.conv(f"{module}.post")
-        self._layers: list[tuple[Conv, Conv]] = []
-        for layer in range(parameters.count(f"{module}.enc.in_layers.{{}}")):
-            names = (f"{module}.enc.{kind}.{layer}" for kind in ("in_layers", "res_skip_layers"))
-            gate, res_skip = map(parameters.conv, names)
-            self._layers.append((gate, res_skip))
-        self._speaker = parameters.optional_conv(f"{module}.enc.cond_layer")
-        self.reach = sum(gate.reach for gate, _ in self._layers)
-
-    def __call__(self, rows: Tensor, voice: Tensor | None) -> Tensor:
-        half = self._pre.in_channels
-        kept, shifted = rows[:, :half], rows[:, half:]
-        hidden = self._pre(kept)
-        width = hidden.shape[1]
-        skipped = torch.zeros_like(hidden)
-        bias = self._speaker(voice) if self._speaker and voice is not None else None
-        for layer, (gate, res_skip) in enumerate(self._layers):
-            gated = gate(hidden)
-            if bias is not None:
-                gated = gated + bias[:, 2 * width * layer : 2 * width * (layer + 1)]
-            change = res_skip(gated[:, :width].tanh() * gated[:, width:].sigmoid())
-            skipped += change[:, -width:]
-            if change.shape[1] > width:
-                hidden = hidden + change[:, :width]
-        return torch.cat([kept, shifted - self._post(skipped)], dim=1)
-
-
 @dataclass(slots=True)
 class Latents:
     """One piece before the flow: `prior` is [frames, channels], noise already added. `ends` is, for
-    each of its ids, the frame at which it ends."""
+    each of its ids, the frame at which it ends. The first `num_fed` frames went into the flow."""
 
     prior: Tensor
     ends: list[int]
-    speaker: int = 0
+    stream: FlowStream
+    num_fed: int = 0
 
     @property
     def num_frames(self) -> int:
         """Frames of the piece."""
         return len(self.prior)
 
+    @property
+    def complete(self) -> bool:
+        """Whether all frames were taken."""
+        return self.num_fed == len(self.prior)
+
 
 class Vits:
-    """One voice. `encode` a piece once, then take its frames window by window with `flow`."""
+    """One voice. `encode` a piece once, then take its frames slice by slice with `flow`."""
 
     def __init__(self, parameters: Parameters) -> None:
         self._device = parameters.device
         self._speakers = parameters.optional("emb_g.weight")
         self._encoder = TextEncoder(parameters)
         self._durations = DurationPredictor(parameters)
-        # Every second flow of VITS only swaps the halves (and has no weights).
-        numbers = [n for n in range(64) if parameters.has(f"flow.flows.{n}.pre")]
-        self._couplings = [_Coupling(parameters, f"flow.flows.{n}") for n in reversed(numbers)]
+        self._flow = Flow(parameters)
 
     @torch.inference_mode()
     def encode(
         self, ids: Sequence[int], scales: Scales, noise: torch.Generator, speaker: int = 0
     ) -> Latents:
         """Durations and prior of one piece. `noise` is a CPU generator, used up by it."""
+        voice = self._embedding(speaker)
         hidden, mean, log_scale = self._encoder(torch.tensor(ids, device=self._device))
         rhythm = self._noise(len(ids), 2, noise) * scales.noise_w
-        durations = self._durations(hidden, rhythm, self._embedding(speaker))
+        durations = self._durations(hidden, rhythm, voice)
         repeats = _num_frames(durations, scales)
         mean = mean.repeat_interleave(repeats, dim=0)
         spread = log_scale.repeat_interleave(repeats, dim=0).exp_().mul_(scales.noise)
         prior = mean.addcmul_(spread, self._noise(len(mean), mean.shape[1], noise))
-        return Latents(prior, repeats.cumsum(dim=0).tolist(), speaker)
+        ends: list[int] = repeats.cumsum(dim=0).tolist()
+        return Latents(prior, ends, FlowStream(self._flow, voice))
 
     @torch.inference_mode()
-    def flow(self, latents: Latents, begin: int, end: int) -> Tensor:
-        """Frames `begin` to `end` of the piece, [frames, channels], exact for any cut."""
-        reach = sum(coupling.reach for coupling in self._couplings)
-        left, right = min(begin, reach), min(latents.num_frames - end, reach)
-        window = Window(latents.prior[begin - left : end + right], left, right)
-        voice = self._embedding(latents.speaker)
-        for coupling in self._couplings:
-            window.trim(reach)
-            window.rows = coupling(window.rows.flip(1), voice)
-            reach -= coupling.reach
-        window.trim(0)
-        return window.rows.cpu()
+    def flow(self, latents: Latents, num_frames: int) -> Tensor:
+        """The piece's next frames, [frames, channels]: about `num_frames`, or all that are left
+        where what they need is already the rest of the piece."""
+        begin, reach = latents.num_fed, self._flow.reach
+        latents.num_fed = min(begin + num_frames + (0 if begin else reach), latents.num_frames)
+        rows = latents.prior[begin : latents.num_fed]
+        return latents.stream.feed(rows, last=latents.complete).cpu()
 
     def _embedding(self, speaker: int) -> Tensor | None:
         """[1, channels] of a speaker; None where the voice has only one."""

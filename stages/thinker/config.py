@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ThinkerConfig:
-    """`dtype` is float32, bfloat16 or auto; at most `max_batch` requests advance in one step."""
+    """At most `max_batch` requests advance in one step. `dtype` is float32, bfloat16 or auto:
+    bfloat16 on a GPU and on a CPU that multiplies it (AVX512-BF16), else float32."""
 
     cache_dir: Path
     device: str = "auto"

@@ -50,16 +50,15 @@ def check_sampling(sampling: Sampling) -> None:
 @torch.inference_mode()
 def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
     """Logits [rows, vocabulary] and what decides each row → tokens. Does not change the logits."""
-    chosen = logits.argmax(-1)
-    for row, draw in enumerate(draws):
+    chosen = []
+    for row, draw in zip(logits, draws, strict=True):
         sampling = draw.sampling
-        own = logits[row]
-        shaped = _shaped(own, draw)
+        shaped = _shaped(row, draw)
         if sampling.temperature > 0:
-            chosen[row] = _draw(shaped, sampling, uniform(sampling.seed, draw.number))
-        elif shaped is not own:
-            chosen[row] = shaped.argmax()
-    tokens: list[int] = chosen.tolist()
+            chosen.append(_draw(shaped, sampling, uniform(sampling.seed, draw.number)))
+        else:
+            chosen.append(shaped.argmax())
+    tokens: list[int] = torch.stack(chosen).tolist() if chosen else []
     return tokens
 
 

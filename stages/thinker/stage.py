@@ -13,6 +13,8 @@ import torch
 from safetensors import safe_open
 
 from stages.attention import Segment
+from stages.cores import CORES
+from stages.device import step_tokens
 from stages.messages import TextEnd, ThinkerParams, TokenScore
 from stages.stage import Emit, blame
 from stages.thinker.grammar import Grammars
@@ -73,7 +75,7 @@ class ThinkerStage:
             tensors = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
         self._model = Transformer(config, tensors, device, dtype)
         self._cache = self._model.new_cache()
-        self._max_step_tokens = _step_tokens(device, dtype)
+        self._max_step_tokens = step_tokens(device, dtype)
 
     def warm(self) -> None:
         """Read a piece of a prompt as long as steps take, then one token."""
@@ -126,6 +128,7 @@ class ThinkerStage:
         chosen = plan(ready, self.config.max_batch, self._max_step_tokens)
         if not chosen:
             return
+        torch.set_num_threads(CORES.num_threads())  # of this thread only; takes 0.3 µs
         parts = [(writing, self._segment(writing, count)) for writing, count in chosen]
         self._num_steps += 1
         logits = self._model.forward([segment for _, segment in parts])
@@ -193,16 +196,10 @@ def _device(name: str) -> torch.device:
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:
-    """ValueError for a name that is none."""
+    """`auto` is bfloat16 where the device multiplies it. ValueError for a name that is none."""
     if name == "auto":
-        return torch.float32 if device.type == "cpu" else torch.bfloat16
+        plain = device.type == "cpu" and not torch.cpu._is_avx512_bf16_supported()
+        return torch.float32 if plain else torch.bfloat16
     if name not in _DTYPES:
         raise ValueError(f"dtype must be auto, {' or '.join(_DTYPES)}, not {name!r}")
     return _DTYPES[name]
-
-
-def _step_tokens(device: torch.device, dtype: torch.dtype) -> int:
-    """How many prompt tokens fit into a step of about 100 ms, on one thread of a CPU."""
-    if device.type != "cpu":
-        return 2048
-    return 64 if dtype == torch.float32 else 128

@@ -14,7 +14,7 @@ import structlog
 from server.service import Service
 from server.settings import Settings
 from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig
+from stages.pipelines.config import BuildConfig, Placement
 from tests.server.loopback import serving
 
 
@@ -29,7 +29,7 @@ def quiet_logs():
 
 @pytest.fixture(scope="session")
 def url(model_cache_dir):
-    config = BuildConfig(model_cache_dir)
+    config = BuildConfig(model_cache_dir, thinker=Placement(dtype="float32"))
     service = Service(Settings(port=0), partial(build, "embedded", config))
     with serving(service, start_s=120) as address:
         yield address.url

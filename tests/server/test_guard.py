@@ -38,7 +38,9 @@ def until(connection, end):
     """What comes back up to `end`."""
     reply = b""
     while not reply.endswith(end):
-        reply += connection.recv(65536)
+        piece = connection.recv(65536)
+        assert piece, reply
+        reply += piece
     return reply
 
 
@@ -85,8 +87,8 @@ def test_a_stream_may_take_longer_than_a_request(port):
 
 def test_small_writes_are_not_held_back(address):
     with socket.create_connection(("127.0.0.1", address.port), 20) as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
-        until(connection, b'"ready"}')
+        connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+        until(connection, b'"live"}')
         here = connection.getsockname()
         (served,) = (c for c in address.server.server_state.connections if c.client == here)
         own = served.transport.get_extra_info("socket")
@@ -94,11 +96,11 @@ def test_small_writes_are_not_held_back(address):
 
 
 def test_after_a_response_the_connection_waits_for_the_next_request(port):
-    ask = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    ask = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port), 20) as connection:
         for _ in range(2):
             connection.sendall(ask)
-            assert until(connection, b'"ready"}').startswith(b"HTTP/1.1 200 ")
+            assert until(connection, b'"live"}').startswith(b"HTTP/1.1 200 ")
         connection.sendall(b"GET /hea")
         assert b" 408 " in until(connection, b"}}")
         assert connection.recv(65536) == b""

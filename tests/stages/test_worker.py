@@ -6,6 +6,7 @@ import pytest
 
 from stages.connectors.contract import Mark
 from stages.connectors.memory import MemoryConnector
+from stages.cores import CORES
 from stages.errors import RequestError
 from stages.executors.control import Abort, AbortDone, Credit, Stop, Submit
 from stages.executors.figures import Told
@@ -22,6 +23,7 @@ class EchoStage:
         self.ended = set()
         self.closed = []
         self.batches = []
+        self.num_workers = []
 
     def open(self, request_id, params):
         if params == "bad":
@@ -42,6 +44,7 @@ class EchoStage:
 
     def step(self, room):
         self.batches.append(dict(room))
+        self.num_workers.append(CORES.num_workers)
         for request_id in room:
             if not self.fed[request_id]:
                 yield Emit(request_id, end="end")
@@ -69,8 +72,8 @@ class Harness:
         self.after = MemoryConnector(lambda: None, lambda: None, 2) if outlet else None
         wiring = Wiring(
             final,
-            self.before.receiver if inlet else None,
-            self.after.sender if outlet else None,
+            [self.before.receiver] if inlet else [],
+            [self.after.sender] if outlet else [],
             max_unread,
         )
         self.worker = Worker(self.stage, [wiring], self, self.reports.extend)
@@ -215,6 +218,58 @@ def test_stop_closes_what_is_open():
     harness = Harness(max_unread=1)
     harness.turn(submit("a", "x", "y"), Stop())
     assert harness.stage.closed == ["a"]
+
+
+def test_it_counts_as_one_that_has_work_until_its_last_request_is_closed():
+    harness = Harness()
+    harness.turn(submit("a", "x"), submit("b", "x", "y"))
+    assert harness.stage.num_workers == [1, 1, 1]
+    assert CORES.num_workers == 0
+
+
+def test_one_that_died_no_longer_counts():
+    harness = Harness()
+    with pytest.raises(MemoryError):
+        harness.turn(submit("a", "bomb"))
+    assert harness.stage.num_workers == [1]
+    assert CORES.num_workers == 0
+
+
+class OneAtATime(EchoStage):
+    """Has room for one request until its end."""
+
+    def __init__(self):
+        super().__init__()
+        self.holder = None
+
+    def ready(self, request_id):
+        return self.holder in (None, request_id) and super().ready(request_id)
+
+    def step(self, room):
+        self.holder = min(room)
+        for emit in super().step({self.holder: room[self.holder]}):
+            if emit.end is not None:
+                self.holder = None
+            yield emit
+
+    def close(self, request_id):
+        super().close(request_id)
+        if self.holder == request_id:
+            self.holder = None
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(leave):
+    harness = Harness(max_unread=1)
+    harness.worker._stage = harness.stage = OneAtATime()
+    harness.turn(submit("a", "x", "y"))
+    harness.turn(submit("b", "z"))
+    assert harness.turn() == []  # "a" has the room and no credit, "b" waits and nothing spins
+    if leave:
+        assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
+    else:
+        harness.turn(Credit({"a": 1}))
+        assert ("b", TextChunk("z"), False) in harness.turn(Credit({"a": 1}))
 
 
 def test_what_was_done_for_a_request_is_told_before_its_end_and_once():

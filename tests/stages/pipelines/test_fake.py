@@ -18,7 +18,8 @@ from stages.messages import (
     TextEnd,
     ThinkerParams,
 )
-from stages.pipelines.deployment import Deployment
+from stages.pipelines.config import Placement
+from stages.pipelines.deployment import Deployment, staff
 from stages.pipelines.fake import build_fake
 from stages.pipelines.pipeline import (
     Message,
@@ -30,9 +31,14 @@ from stages.pipelines.pipeline import (
 VOICE = TalkerParams("fake-low", seed=1)
 
 
-@pytest.fixture(params=[ThreadExecutor, ProcessExecutor], ids=["thread", "process"])
+@pytest.fixture(
+    params=[(ThreadExecutor, 1), (ProcessExecutor, 1), (ThreadExecutor, 2), (ProcessExecutor, 3)],
+    ids=["thread", "process", "2 threads", "3 processes"],
+)
 async def deployment(request):
-    deployment = build_fake(request.param)
+    executor, replicas = request.param
+    on = Placement(replicas=replicas)
+    deployment = build_fake(executor, on, on, on)
     await deployment.start()
     yield deployment
     await deployment.stop()
@@ -41,6 +47,11 @@ async def deployment(request):
 async def collect(orchestrator, request):
     async with orchestrator.stream(request, last_stage=request.last_stage) as outputs:
         return [output async for output in outputs]
+
+
+def num_steps(workers):
+    """As far as they were told."""
+    return sum(worker.figures.step_s.cumulative[-1] for worker in workers)
 
 
 def chat(pipeline, text, speech=None, max_tokens=100):
@@ -130,16 +141,15 @@ class Broken:
 @pytest.mark.parametrize("executor", [ThreadExecutor, ProcessExecutor])
 async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(executor):
     fine = build_fake(executor)
-    workers = [*fine.workers, executor("talker2", Broken)]
-    deployment = Deployment(workers, [], [])
+    deployment = Deployment([*fine.stages, staff(executor, Placement(), "talker2", Broken)], [], [])
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start()
-    assert not any(worker.is_up for worker in workers)
+    assert not any(worker.is_up for worker in deployment.workers)
 
 
 async def test_a_record_has_what_each_stage_did_and_figures_outlive_their_worker(deployment):
     speech, _ = deployment.pipelines
-    talker = deployment.workers[1]
+    talkers = deployment.stages[1].workers
     orchestrator = AsyncChunkOrchestrator(speech.handles, speech.final_stage_ids, prewarm_fn)
     await orchestrator.start()
     request = speech_request("hello there you", VOICE)
@@ -151,13 +161,14 @@ async def test_a_record_has_what_each_stage_did_and_figures_outlive_their_worker
         assert stage.work.num_emitted == 3
         assert stage.submitted_at <= stage.work.busy[0][0] <= stage.finished_at
         assert stage.work.busy[-1][1] <= stage.finished_at
-    before = talker.figures.step_s.cumulative[-1]
+    before = num_steps(talkers)
     assert before >= 4  # three words and the end
-    assert (talker.num_open, talker.num_queued) == (0, 0)
-    await talker.stop()
-    await talker.start(30)
+    assert {(talker.num_open, talker.num_queued) for talker in talkers} == {(0, 0)}
+    for talker in talkers:
+        await talker.stop()
+        await talker.start(30)
     await anyio.wait_all_tasks_blocked()  # the orchestrator has heard of it
-    assert talker.figures.step_s.cumulative[-1] == before
+    assert num_steps(talkers) == before
     await collect(orchestrator, request)
-    assert talker.figures.step_s.cumulative[-1] >= before + 4
+    assert num_steps(talkers) >= before + 4
     await orchestrator.shutdown()

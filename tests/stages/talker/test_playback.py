@@ -1,10 +1,12 @@
 """Who is served first."""
 
-from stages.playback import GUARD_S, Playback
+import pytest
+
+from stages.playback import Playback
 
 
 def playback_at(times):
-    return Playback(clock=lambda: times[0])
+    return Playback(clock=lambda: times[0], margin_s=1.0)
 
 
 def test_newcomers_come_first_in_their_order():
@@ -17,14 +19,70 @@ def test_newcomers_come_first_in_their_order():
     assert playback.most_urgent(["listener", "new", "old"]) == "old"
 
 
-def test_a_listener_who_is_about_to_run_dry_comes_before_newcomers():
+def step(playback, now, request_id, sound_s):
+    """A step of 0.1 s for a request."""
+    playback.most_urgent([request_id])
+    now[0] += 0.1
+    playback.emit(request_id, sound_s)
+
+
+@pytest.mark.parametrize(
+    ("listeners", "first"),
+    [
+        ({"a": 1 + 0.19}, "a"),
+        ({"a": 1 + 0.21}, "new"),
+        ({"a": 1 + 0.25, "b": 1 + 0.29}, "a"),
+        ({"a": 1 + 0.25, "b": 1 + 0.31}, "new"),
+        ({"b": 1 + 0.31, "c": 1 + 0.32, "a": 1 + 0.33}, "b"),
+    ],
+)
+def test_newcomers_come_before_listeners_who_are_still_served_in_time(listeners, first):
     now = [0.0]
     playback = playback_at(now)
-    playback.open("listener")
-    playback.emit("listener", 1.0)
+    playback.open("before")
+    for _ in range(100):  # the mean of the steps' times comes to 0.1 s
+        step(playback, now, "before", 0.1)
+    for number, (request_id, left_s) in enumerate(listeners.items(), 1):
+        playback.open(request_id)
+        step(playback, now, request_id, left_s + 0.1 * (len(listeners) - number))
     playback.open("new")
-    now[0] = 1.0 - GUARD_S + 0.01
-    assert playback.most_urgent(["new", "listener"]) == "listener"
+    assert playback.most_urgent(["new", *listeners]) == first
+
+
+@pytest.mark.parametrize(
+    ("left_s", "order"),
+    [
+        (1 + 0.19, ["near", "far", "old", "new"]),
+        (1 + 0.21, ["old", "near", "far", "new"]),
+        (1 + 0.31, ["old", "new", "near", "far"]),
+    ],
+)
+def test_as_many_newcomers_come_first_as_listeners_can_wait_for(left_s, order):
+    now = [0.0]
+    playback = playback_at(now)
+    playback.open("near")
+    for _ in range(100):
+        step(playback, now, "near", 0.1)
+    playback.open("far")
+    step(playback, now, "far", 5.0)
+    playback.emit("near", left_s - playback.left_s("near"))
+    for request_id in ("old", "new"):
+        playback.open(request_id)
+        now[0] += 1e-6
+    assert playback.most_urgent_first(["far", "new", "near", "old"]) == order
+    assert playback.most_urgent(["far", "new", "near", "old"]) == order[0]
+
+
+def test_what_a_listener_has_left_is_never_less_than_nothing():
+    now = [0.0]
+    playback = playback_at(now)
+    playback.open("a")
+    assert playback.left_s("a") == 0.0
+    playback.emit("a", 2.0)
+    now[0] += 0.5
+    assert playback.left_s("a") == 1.5
+    now[0] += 5
+    assert playback.left_s("a") == 0.0
 
 
 def test_of_two_listeners_the_one_with_less_left_comes_first():

@@ -32,7 +32,7 @@ def weights(model_files):
 
 @pytest.fixture(scope="session")
 def loaded_stage(model_cache_dir):
-    stage = ThinkerStage(ThinkerConfig(model_cache_dir, device="cpu", max_batch=8))
+    stage = ThinkerStage(ThinkerConfig(model_cache_dir, device="cpu", dtype="float32", max_batch=8))
     stage.load()
     stage.warm()
     return stage

@@ -241,3 +241,22 @@ def test_bfloat16_answers_too(model_cache_dir, prompts):
 def test_an_unknown_dtype_is_refused(model_cache_dir):
     with pytest.raises(ValueError, match="float8"):
         ThinkerStage(ThinkerConfig(model_cache_dir, dtype="float8")).load()
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("beside", [0, 7], ids=["alone", "in a crowd"])
+def test_bfloat16_is_nearly_the_model(transformer, weights, prompts, beside):
+    """Alone, most products are with the four bits of the file."""
+    rough = Transformer(transformer.config, weights, torch.device("cpu"), torch.bfloat16)
+    prompt = prompts.tokenize([Message("user", QUESTIONS[0])])
+
+    def last(model):
+        cache = model.new_cache()
+        slots = [cache.reserve(None, 0, len(prompt)) for _ in range(1 + beside)]
+        model.forward([Segment(slot, 0, prompt[:-1]) for slot in slots])
+        steps = [Segment(slot, len(prompt) - 1, prompt[-1:]) for slot in slots]
+        return model.forward(steps)[0].log_softmax(-1)
+
+    want, ours = last(transformer), last(rough)
+    assert (want.exp() * (want - ours)).sum() < 0.01
+    assert want.argmax() == ours.argmax()

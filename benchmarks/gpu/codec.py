@@ -1,0 +1,93 @@
+"""What a call of Qwen3-TTS's code2wav takes, by its size: `python -m benchmarks.gpu.codec`.
+
+The real size with random weights, without a talker or a server. Per call: milliseconds, and audio
+seconds per second; for each size the median of so many calls. `--device cpu` computes with one
+thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import time
+
+import torch
+
+from benchmarks.gpu.sizes import SPEECH_TOKENIZER
+from stages.capture import CudaCapture
+from stages.code2wav.qwen.batches import FRAMES, Batches
+from stages.code2wav.qwen.decoder import Decoder
+from stages.code2wav.qwen.model_config import RATE_HZ, CodecConfig
+from stages.device import pick_dtype
+
+STREAMS = (1, 2, 4, 8, 16, 32, 64)
+
+
+class RandomWeights:
+    """Answers for any checkpoint: a tensor of the shape that was asked for last."""
+
+    def check(self, name, *shape):
+        self._shape = shape
+
+    def __getitem__(self, name):
+        scale = 0.3 if len(self._shape) == 1 else math.prod(self._shape[1:]) ** -0.5
+        return torch.randn(self._shape) * scale
+
+    def __iter__(self):
+        return iter(())
+
+
+def real_config():
+    """The public checkpoints' sizes."""
+    sizes = SPEECH_TOKENIZER["decoder_config"]
+    names = CodecConfig.__dataclass_fields__.keys() & sizes.keys()
+    values = {name: sizes[name] for name in names}
+    for name in ("upsampling_ratios", "upsample_rates"):
+        values[name] = tuple(values[name])
+    return CodecConfig(**values)
+
+
+def call_s(batches, num_streams, num_frames, num_calls):
+    """The median of some calls, of streams that go on."""
+    streams = [batches.new_stream() for _ in range(num_streams)]
+    codes = [torch.randint(0, 2048, (num_frames, 16), device=batches.device) for _ in streams]
+    times_s = []
+    for _ in range(num_calls + 2):
+        begin_s = time.perf_counter()
+        batches.decode(streams, codes)  # ends when the samples are on the host
+        times_s.append(time.perf_counter() - begin_s)
+    return statistics.median(times_s[2:])
+
+
+def main():
+    """Measure and print."""
+    parser = argparse.ArgumentParser("benchmarks.gpu.codec")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--calls", type=int, default=20)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    device, config = torch.device(options.device), real_config()
+    decoder = Decoder(config, RandomWeights(), device, pick_dtype(options.dtype))
+    batches = Batches(decoder, CudaCapture(device) if device.type == "cuda" else None)
+    begin_s = time.perf_counter()
+    batches.warm()
+    print(
+        f"warm in {time.perf_counter() - begin_s:.1f} s; a stream keeps {decoder.past_size} numbers"
+    )
+    for num_frames in FRAMES:
+        for num_streams in STREAMS:
+            if num_streams > batches.max_streams(num_frames):
+                continue
+            took_s = call_s(batches, num_streams, num_frames, options.calls)
+            audio_s = num_streams * num_frames * config.hop / RATE_HZ
+            print(
+                f"{num_streams:2} streams, {num_frames} frames: {1000 * took_s:7.2f} ms,"
+                f" {audio_s / took_s:7.1f} audio s/s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The talker of Qwen3-TTS: text in, frames of codec codes out, by a speech language model."""

@@ -1,0 +1,23 @@
+"""Settings of the talker stage of Qwen3-TTS. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class QwenTalkerConfig:
+    """`folder` is the checkpoint's. At most `max_rows` speeches run at once, fewer where a GPU has
+    no memory for them, each of at most `max_tokens` positions; of voices to be copied at most
+    `max_loaded_voices` stay. `dtype`: auto is float32 on a CPU and bfloat16 elsewhere."""
+
+    folder: Path
+    device: str = "auto"
+    dtype: str = "auto"
+    max_rows: int = 16
+    max_tokens: int = 4096
+    max_loaded_voices: int = 8

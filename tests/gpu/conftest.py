@@ -1,0 +1,33 @@
+"""Everything here needs a CUDA device, and is left out where there is none: `pytest tests/gpu`."""
+
+import pytest
+import torch
+
+from tests.qwen3_tts import sizes
+from tests.qwen3_tts.checkpoint import KINDS, write_checkpoint
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "tests/gpu" in item.path.as_posix():
+            item.add_marker(pytest.mark.gpu)
+            if not torch.cuda.is_available():
+                item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+@pytest.fixture(autouse=True)
+def _exact_convolutions():
+    """TF32 would be close, not equal."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.backends.cudnn.allow_tf32 = before
+
+
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory):
+    """Greedy ones by kind, and one that draws its codes: `sampled`."""
+    folder = tmp_path_factory.mktemp("qwen3-tts")
+    found = {kind: write_checkpoint(folder / kind, kind) for kind in KINDS}
+    sampled = write_checkpoint(folder / "sampled", "custom_voice", sizes.SAMPLED)
+    return {**found, "sampled": sampled}

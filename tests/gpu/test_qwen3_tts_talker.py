@@ -1,0 +1,85 @@
+"""The talker on a GPU: the public package's frames, graphs, company, and no waiting in a step."""
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from stages.messages import TalkerParams, TextChunk, VoiceFile
+from stages.talker.qwen.config import QwenTalkerConfig
+from stages.talker.qwen.recordings import write_recording
+from stages.talker.qwen.stage import QwenTalkerStage
+from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
+from tests.qwen3_tts.stored import VALUES
+from tests.stages.talker.qwen.driver import Driver
+from tests.stages.talker.qwen.test_stage import eight, params
+
+TEXT = "The other thing is in the house, and nothing else is there."
+
+
+def started(folder, capture=None, dtype="float32", max_rows=8):
+    config = QwenTalkerConfig(folder, device="cuda", dtype=dtype, max_rows=max_rows, max_tokens=512)
+    stage = QwenTalkerStage(config, capture)
+    stage.load()
+    stage.warm()
+    return stage
+
+
+def as_written(work):
+    """In the place of a capture: the work itself, each time."""
+    return work
+
+
+@pytest.fixture(scope="session")
+def values():
+    return load_file(VALUES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_greedy_frames_are_the_packages(case, checkpoints, values, tmp_path):
+    file = None
+    if case.kind == "base":
+        transcript = REFERENCE_TEXT if case.in_context else ""
+        write_recording(tmp_path, "ann", reference_audio(), transcript, "en")
+        file = VoiceFile(str(tmp_path / "ann.wav"), 0)
+    language = "" if case.language == "Auto" else case.language.lower()
+    options = TalkerParams(
+        case.speaker, 0, language=language, instructions=case.instructions, file=file
+    )
+    stage = started(checkpoints[case.kind])
+    frames = Driver(stage, {"a": (options, [case.text])}).run().frames["a"]
+    assert frames == values[f"{case.name}.codes"].tolist()
+
+
+@pytest.mark.parametrize("kind", ["custom_voice", "sampled"])
+def test_graphs_and_company_change_no_code(kind, checkpoints):
+    expected = {}
+    for request_id, speech in eight().items():
+        alone = started(checkpoints[kind], as_written, max_rows=1)
+        expected |= Driver(alone, {request_id: speech}).run().frames
+    stage = started(checkpoints[kind])
+    assert Driver(stage, eight()).run().frames == expected
+    assert Driver(stage, eight()).run().frames == expected
+
+
+def test_codes_stay_on_the_device_and_a_step_waits_for_its_event_only(checkpoints):
+    stage = started(checkpoints["custom_voice"], max_rows=4)
+    for request_id in "abc":
+        stage.open(request_id, params())
+        stage.feed(request_id, TextChunk(TEXT))
+        stage.end_input(request_id)
+    list(stage.step(dict.fromkeys("abc", 8)))
+    torch.cuda.set_sync_debug_mode("error")  # raises where an operation waits for the device
+    try:
+        emits = [emit for _ in range(10) for emit in stage.step(dict.fromkeys("abc", 8))]
+        emits += [emit for _ in range(5) for emit in stage.step(dict.fromkeys("ab", 8))]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert len(emits) == 10 * 3 + 5 * 2
+    assert {emit.chunk.codes.device.type for emit in emits} == {"cuda"}
+
+
+def test_bfloat16_speaks(checkpoints):
+    stage = started(checkpoints["sampled"], dtype="bfloat16")
+    frames = Driver(stage, eight(), max_frames=20).run().frames
+    assert {len(codes) for codes in frames.values()} == {20}
+    assert all(0 <= code < 256 for codes in frames.values() for frame in codes for code in frame)
