@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Code2WavConfig:
     """`voices` are the `.onnx` files, by name, that are loaded at the start; others are when they
     are first spoken, and at most `max_loaded_voices` stay. `device`: cpu, cuda:N or auto. `dtype`:
-    float32, bfloat16 (close, not equal) or auto, which is float32."""
+    float32, bfloat16 (close, not equal) or
+    auto: bfloat16 on a CPU that multiplies it (AVX512-BF16), else float32."""
 
     voices: Mapping[str, Path] = field(default_factory=bundled_voices)
     device: str = "auto"

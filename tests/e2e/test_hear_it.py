@@ -47,7 +47,7 @@ def test_speech_is_understood_and_comes_long_before_the_whole(client, hear):
     assert len(arrived) > 5
     assert arrived[0][0] < arrived[-1][0] / 4
     heard = hear(pcm)
-    assert share_heard(TEXT, heard) > 0.85
+    assert share_heard(TEXT, heard) > 0.8
     assert words(heard)[-1] == "us"
 
 

@@ -65,7 +65,7 @@ def parameters(onnx):
 
 @pytest.fixture(scope="session")
 def code2wav():
-    stage = Code2WavStage(Code2WavConfig(device="cpu"))
+    stage = Code2WavStage(Code2WavConfig(device="cpu", dtype="float32"))
     stage.load()
     return stage
 
