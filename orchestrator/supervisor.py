@@ -16,7 +16,7 @@ import structlog
 from stages.errors import StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 log = structlog.get_logger(__name__)
 
@@ -73,12 +73,12 @@ class Supervisor:
             for worker in self._workers.values():
                 tasks.start_soon(self._keep_up, worker)
 
-    def suspect(self, name: str) -> None:
-        """An abort was not acknowledged in time: end the worker unless it shows life soon."""
-        if name not in self._suspected:
+    def suspect(self, names: Iterable[str]) -> None:
+        """Aborts were not acknowledged in time: end these workers unless they show life soon."""
+        loop = asyncio.get_running_loop()
+        for name in set(names) - self._suspected:
             self._suspected.add(name)
             worker = self._workers[name]
-            loop = asyncio.get_running_loop()
             loop.call_later(self._patience.silence_s, self._judge, worker, worker.num_reports)
 
     def _judge(self, worker: Supervised, num_reports: int) -> None:

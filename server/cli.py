@@ -124,12 +124,16 @@ def _service(settings: Settings) -> Service:
 
 
 def _deploy(settings: Settings) -> Deployment:
-    device, dtype = settings.device, settings.dtype
+    device, dtype, given = settings.device, settings.dtype, settings
     config = BuildConfig(
         settings.cache_dir,
-        Placement(settings.thinker_device or device, settings.thinker_dtype or dtype),
-        Placement(settings.talker_device or device),
-        Placement(settings.code2wav_device or device, settings.code2wav_dtype or dtype),
+        Placement(
+            given.thinker_device or device, given.thinker_dtype or dtype, given.thinker_replicas
+        ),
+        Placement(given.talker_device or device, replicas=given.talker_replicas),
+        Placement(
+            given.code2wav_device or device, given.code2wav_dtype or dtype, given.code2wav_replicas
+        ),
         settings.phonemizer,
         settings.executor,
         settings.voices_dir,

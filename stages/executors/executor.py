@@ -1,4 +1,4 @@
-"""What every executor does: faces, the start handshake, one end that everybody hears of, restarts.
+"""What every executor does: seats, the start handshake, one end that everybody hears of, restarts.
 
 A subclass says how a worker is launched, told an order, and ended by force. Belongs to the event
 loop's thread; a subclass brings reports over from wherever its worker runs.
@@ -17,7 +17,6 @@ import structlog
 
 from stages.errors import StartError, WorkerDiedError
 from stages.executors.control import Stop
-from stages.executors.face import Face
 from stages.worker import Wiring
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from stages.connectors.contract import Receiver, Sender
     from stages.executors.control import Order, Report
+    from stages.executors.face import Face, Seat
     from stages.stage import Stage
 
 log = structlog.get_logger(__name__)
@@ -34,25 +34,28 @@ STOP_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One pipeline position of a worker, as it is told to the place where the worker runs."""
+    """One pipeline position of a worker, as it is told to the place where the worker runs.
+
+    There is an inlet from each replica of the stage before, an outlet to each of the stage after.
+    """
 
     final: bool
-    open_inlet: Callable[[], Receiver] | None
-    open_outlet: Callable[[], Sender] | None
+    open_inlets: tuple[Callable[[], Receiver], ...]
+    open_outlets: tuple[Callable[[], Sender], ...]
     max_unread: int
 
     def open(self) -> Wiring:
         """The position's ends of its edges; called where the worker runs."""
         return Wiring(
             self.final,
-            self.open_inlet() if self.open_inlet else None,
-            self.open_outlet() if self.open_outlet else None,
+            [open_inlet() for open_inlet in self.open_inlets],
+            [open_outlet() for open_outlet in self.open_outlets],
             self.max_unread,
         )
 
 
 class Executor(ABC):
-    """Runs one worker of `stage(*args)`. Faces are added before the first start.
+    """Runs one worker of `stage(*args)`. Seats are added before the first start.
 
     After the worker has ended, it can be started again.
     """
@@ -64,7 +67,7 @@ class Executor(ABC):
         self.num_starts = 0
         self._make_stage = partial(stage, *args)
         self._ports: list[Port] = []
-        self._faces: list[Face] = []
+        self._seats: list[Seat] = []
         self._ready: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
         self._stopping = False
@@ -74,19 +77,17 @@ class Executor(ABC):
         """Start a worker; later call `_on_ready`, `_on_reports` and, last, `_on_end`."""
 
     @abstractmethod
-    def _post(self, order: Order) -> None:
+    def post(self, order: Order) -> None:
         """Put an order into the worker's inbox. Never waits."""
 
     @abstractmethod
     def kill(self) -> None:
         """End the worker by force, as far as that is possible."""
 
-    def add_face(self, port: Port) -> Face:
-        """A new pipeline position of this worker."""
-        face = Face(len(self._faces), self._post)
+    def join(self, face: Face, port: Port) -> None:
+        """Do the work of one more pipeline position."""
+        self._seats.append(face.seat(self, len(self._seats)))
         self._ports.append(port)
-        self._faces.append(face)
-        return face
 
     async def start(self, timeout_s: float) -> None:
         """Load and warm the stage; StartError names it if that fails or takes too long."""
@@ -105,8 +106,8 @@ class Executor(ABC):
             raise StartError(f"{self.name} was not ready after {timeout_s:g} s") from None
         self.is_up = True
         self.num_starts += 1
-        for face in self._faces:
-            face.worker_started()
+        for seat in self._seats:
+            seat.worker_started()
 
     def _stop_loading(self) -> None:
         """End a worker that loads: it would not listen before it is done."""
@@ -127,7 +128,7 @@ class Executor(ABC):
         self._stopping = True
         if self._ended is None or self._ended.done():
             return
-        self._post(Stop())
+        self.post(Stop())
         if not self.is_up:
             self._stop_loading()
         try:
@@ -144,12 +145,17 @@ class Executor(ABC):
     @property
     def owes_acknowledgement(self) -> bool:
         """Whether an abort was not acknowledged yet."""
-        return any(face.has_pending_aborts for face in self._faces)
+        return any(seat.aborts for seat in self._seats)
+
+    @property
+    def num_live(self) -> int:
+        """How many requests are bound to the worker."""
+        return sum(len(seat.requests) for seat in self._seats)
 
     def _on_reports(self, reports: list[Report]) -> None:
         self.num_reports += len(reports)
         for report in reports:
-            self._faces[report.face].deliver(report)
+            self._seats[report.face].deliver(report)
 
     def _on_end(self, reason: str | None) -> None:
         """The worker is gone; `reason` is None where it was told to stop."""
@@ -158,7 +164,7 @@ class Executor(ABC):
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(StartError(f"{self.name} could not start: {reason}"))
         self.is_up = False
-        for face in self._faces:
-            face.worker_ended(WorkerDiedError(f"{self.name} ended: {reason}"))
+        for seat in self._seats:
+            seat.worker_ended(WorkerDiedError(f"{self.name} ended: {reason}"))
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)

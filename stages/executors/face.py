@@ -1,13 +1,15 @@
-"""A face: one pipeline position of a worker, as the orchestrator holds it.
+"""A face: one pipeline position of a stage, as the orchestrator holds it, over all its replicas.
 
-The same for every executor; only `post`, which puts an order into the worker's inbox, differs.
-Belongs to the event loop's thread.
+A face has a seat at each worker of its stage. A request is bound to one of them for its life: to
+the worker with the fewest live requests, when the stage before is submitted (which must know where
+to send its chunks), or when this one is. A worker that dies fails what was bound to it; the face is
+down only while all of its workers are. Belongs to the event loop's thread.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from stages.channel import Channel
 from stages.errors import UnavailableError, WorkerDiedError
@@ -15,83 +17,164 @@ from stages.executors.control import Abort, AbortDone, Credit, Output, Submit
 from stages.messages import Request, StageInput, StageOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from stages.executors.control import Order, Report
 
 
-class Face:
-    """A stage handle (see `orchestrator/handle.py`) with credit."""
+class Host(Protocol):
+    """What a seat needs of its worker's executor."""
 
-    def __init__(self, index: int, post: Callable[[Order], None]) -> None:
-        self._index = index
-        self._post = post
-        self._outputs: Channel[StageOutput] = Channel()
-        self._aborts: dict[str, asyncio.Future[None]] = {}
-        self._down: Exception | None = UnavailableError("the worker was not started")
-        self._up = asyncio.Event()
+    name: str
 
     @property
-    def is_up(self) -> bool:
-        """Whether the worker is running."""
-        return self._down is None
+    def num_live(self) -> int:
+        """How many requests are bound to the worker."""
 
-    @property
-    def has_pending_aborts(self) -> bool:
-        """Whether an abort was not acknowledged yet."""
-        return bool(self._aborts)
+    def post(self, order: Order) -> None:
+        """Put an order into the worker's inbox. Never waits."""
 
-    async def submit(self, request_id: str, stage_input: StageInput | Request) -> None:
-        """Put the request into the inbox. UnavailableError if the worker is gone."""
-        if self._down is not None:
-            raise UnavailableError(str(self._down))
-        if isinstance(stage_input, Request):
-            stage_input = stage_input.stage_input(0)
-        self._post(Submit(self._index, request_id, stage_input))
 
-    async def next_output(self) -> StageOutput:
-        """The next report; WorkerDiedError once the worker is gone and all was read."""
-        return await self._outputs.get()
+class Seat:
+    """One pipeline position of one worker, and the requests that are bound to it."""
 
-    async def abort(self, request_id: str) -> None:
-        """Stop the request; returns when the worker holds nothing of it, or is gone."""
-        if self._down is not None:
-            return
-        done = self._aborts.get(request_id)
-        if done is None:
-            done = self._aborts[request_id] = asyncio.get_running_loop().create_future()
-            self._post(Abort(self._index, request_id))
-        await asyncio.shield(done)
-
-    def credit(self, request_id: str, chunks: int) -> None:
-        """The client consumed `chunks` more."""
-        if self._down is None:
-            self._post(Credit(request_id, chunks))
+    def __init__(self, face: Face, number: int, host: Host, index: int) -> None:
+        self._face = face
+        self.number = number  # among the seats of its face
+        self.host = host
+        self.index = index  # among the seats of its worker
+        self.is_up = False
+        self.requests: dict[str, int] = {}  # each with the replica of the stage before
+        self.aborts: dict[str, asyncio.Future[None]] = {}  # not acknowledged yet
 
     def deliver(self, report: Report) -> None:
         """Take one report of the worker."""
         match report:
             case Output(_, output):
-                self._outputs.put(output)
+                if output.finished:
+                    self._release(output.request_id)
+                self._face.deliver(output)
             case AbortDone(_, request_id):
-                self._aborts.pop(request_id).set_result(None)
-
-    async def up(self) -> None:
-        """Returns when the worker runs (again)."""
-        await self._up.wait()
+                self._release(request_id)
+                self.aborts.pop(request_id).set_result(None)
 
     def worker_started(self) -> None:
-        """The worker is ready; what an earlier one reported is no longer to be had."""
+        """The worker is ready."""
+        self.is_up = True
+        self._face.seat_is_up()
+
+    def worker_ended(self, cause: WorkerDiedError) -> None:
+        """The worker is gone, and with it everything that it held."""
+        self.is_up = False
+        failed = list(self.requests)
+        for request_id in failed:
+            self._release(request_id)
+        for done in self.aborts.values():
+            done.set_result(None)
+        self.aborts.clear()
+        self._face.seat_is_down(failed, cause)
+
+    def _release(self, request_id: str) -> None:
+        self.requests.pop(request_id, None)
+        self._face.release(request_id)
+
+
+class Face:
+    """A stage handle (see `orchestrator/handle.py`) with credit. `following`: the next stage's."""
+
+    def __init__(self, following: Face | None = None) -> None:
+        self._seats: list[Seat] = []  # the one that was chosen longest ago first
+        self._following = following
+        self._bound: dict[str, Seat] = {}
+        self._outputs: Channel[StageOutput] = Channel()
+        self._down: Exception | None = UnavailableError("the worker was not started")
+        self._up = asyncio.Event()
+
+    def seat(self, host: Host, index: int) -> Seat:
+        """A seat at one more worker, of which it is seat `index`."""
+        seat = Seat(self, len(self._seats), host, index)
+        self._seats.append(seat)
+        return seat
+
+    @property
+    def owing(self) -> list[str]:
+        """The names of the workers that have not acknowledged an abort yet."""
+        return [seat.host.name for seat in self._seats if seat.aborts]
+
+    async def submit(self, request_id: str, stage_input: StageInput | Request) -> None:
+        """Put the request into the inbox of its worker. UnavailableError if there is none."""
+        if isinstance(stage_input, Request):
+            stage_input = stage_input.stage_input(0)
+        if stage_input.source is None:  # bound with the stage before, whose chunks it takes
+            seat = self._bound.get(request_id)
+            if seat is None:
+                raise UnavailableError("the worker of this request is gone")
+        else:
+            seat = self._bind(request_id, 0)
+        outlet = 0
+        if stage_input.has_next and self._following is not None:
+            outlet = self._following._bind(request_id, seat.number).number
+        inlet = seat.requests[request_id]
+        seat.host.post(Submit(seat.index, request_id, stage_input, inlet, outlet))
+
+    async def next_output(self) -> StageOutput:
+        """The next report; WorkerDiedError once all workers are gone and all was read."""
+        return await self._outputs.get()
+
+    async def abort(self, request_id: str) -> None:
+        """Stop the request; returns when its worker holds nothing of it, or is gone."""
+        seat = self._bound.get(request_id)
+        if seat is None:
+            return
+        done = seat.aborts.get(request_id)
+        if done is None:
+            done = seat.aborts[request_id] = asyncio.get_running_loop().create_future()
+            seat.host.post(Abort(seat.index, request_id, seat.requests[request_id]))
+        await asyncio.shield(done)
+
+    def credit(self, request_id: str, chunks: int) -> None:
+        """The client consumed `chunks` more."""
+        if (seat := self._bound.get(request_id)) is not None:
+            seat.host.post(Credit(request_id, chunks))
+
+    async def up(self) -> None:
+        """Returns when a worker runs (again)."""
+        await self._up.wait()
+
+    # What its seats tell it.
+
+    def deliver(self, output: StageOutput) -> None:
+        """A worker's report."""
+        self._outputs.put(output)
+
+    def release(self, request_id: str) -> None:
+        """A request is no longer bound."""
+        self._bound.pop(request_id, None)
+
+    def seat_is_up(self) -> None:
+        """A worker is ready. After a time without any, earlier reports are no longer to be had."""
         if self._down is not None:
             self._down = None
             self._outputs = Channel()
             self._up.set()
 
-    def worker_ended(self, cause: WorkerDiedError) -> None:
-        """The worker is gone, and with it everything that it held."""
-        self._down = cause
-        self._up.clear()
-        self._outputs.end(cause)
-        for done in self._aborts.values():
-            done.set_result(None)
-        self._aborts.clear()
+    def seat_is_down(self, failed: Sequence[str], cause: WorkerDiedError) -> None:
+        """A worker is gone. While others run, only the requests that it held hear of it."""
+        for request_id in failed:
+            self._outputs.put(StageOutput(request_id, None, finished=True, error=cause))
+        if not any(seat.is_up for seat in self._seats):
+            self._down = cause
+            self._up.clear()
+            self._outputs.end(cause)
+
+    def _bind(self, request_id: str, inlet: int) -> Seat:
+        """The worker with the fewest live requests; among equals, the one not chosen longest."""
+        up = [seat for seat in self._seats if seat.is_up]
+        if not up:
+            raise UnavailableError(str(self._down))
+        seat = min(up, key=lambda seat: seat.host.num_live)
+        self._seats.remove(seat)
+        self._seats.append(seat)
+        self._bound[request_id] = seat
+        seat.requests[request_id] = inlet
+        return seat

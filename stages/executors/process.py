@@ -79,7 +79,7 @@ class ProcessExecutor(Executor):
         if self._process is not None:
             self._process.kill()
 
-    def _post(self, order: Order) -> None:
+    def post(self, order: Order) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(frame(order))
 

@@ -92,7 +92,7 @@ def run_worker(sock: socket.socket, make_stage: Callable[[], Stage], ports: Sequ
 def _work(sock: socket.socket, make_stage: Callable[[], Stage], ports: Sequence[Port]) -> None:
     stage = bring_up(make_stage)
     wirings = [port.open() for port in ports]
-    ends: list[Any] = [end for w in wirings for end in (w.inlet, w.outlet) if end is not None]
+    ends: list[Any] = [end for w in wirings for end in (*w.inlets, *w.outlets)]
     mailbox = ProcessMailbox(sock, [end.bell for end in ends])
     worker = Worker(stage, wirings, mailbox, lambda reports: sock.sendall(frame(reports)))
     sock.sendall(frame(Ready()))

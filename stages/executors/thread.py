@@ -68,7 +68,7 @@ class ThreadExecutor(Executor):
         self._mailbox.ring()
 
     def kill(self) -> None:
-        """See Executor. The thread is given up: its faces hear of the end now."""
+        """See Executor. The thread is given up: its seats hear of the end now."""
         if self._worker is not None:
             self._worker.abandon()
         self._thread = self._worker = None
@@ -77,7 +77,7 @@ class ThreadExecutor(Executor):
     def _stop_loading(self) -> None:
         """It stops when it has loaded: the process must not exit under a thread that computes."""
 
-    def _post(self, order: Order) -> None:
+    def post(self, order: Order) -> None:
         self._mailbox.post(order)
 
     async def _launch(self) -> None:

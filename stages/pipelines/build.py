@@ -32,5 +32,5 @@ def build(model: str, config: BuildConfig) -> Deployment:
     if model == "fake":
         from stages.pipelines.fake import build_fake
 
-        return build_fake(executor)
+        return build_fake(executor, config.thinker, config.talker, config.code2wav)
     raise ValueError(f"no model {model!r}; there are {', '.join(MODELS)}")

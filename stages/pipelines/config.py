@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Placement:
     """What a stage computes on: `device` is `auto`, `cpu` or `cuda:N`; `dtype` is `auto`,
-    `float32` or `bfloat16`. The talker computes in float32 always."""
+    `float32` or `bfloat16`. The talker computes in float32 always. `replicas` is how many workers
+    share its requests."""
 
     device: str = "auto"
     dtype: str = "auto"
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A set of pipelines and the workers that they share, started and stopped as one.
 
 `wire` turns the ordered positions of a pipeline into faces and edges. Workers are shared between
-pipelines; edges never are.
+pipelines; edges never are: each joins one replica of a stage with one of the next.
 """
 
 from __future__ import annotations
@@ -15,26 +15,54 @@ import anyio
 from stages.connectors.memory import MemoryConnector
 from stages.connectors.shared_memory import SharedMemoryEdge
 from stages.executors.executor import Port
+from stages.executors.face import Face
 from stages.executors.thread import ThreadExecutor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from stages.connectors.contract import Edge
     from stages.executors.executor import Executor
-    from stages.executors.face import Face
+    from stages.pipelines.config import Placement
     from stages.pipelines.pipeline import Pipeline
+    from stages.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """A stage by its name, and the workers that share its requests."""
+
+    name: str
+    workers: tuple[Executor, ...]
+
+    @property
+    def num_up(self) -> int:
+        """How many of them run."""
+        return sum(worker.is_up for worker in self.workers)
+
+
+def staff(
+    executor: type[Executor],
+    placement: Placement,
+    name: str,
+    stage: Callable[..., Stage],
+    *args: object,
+) -> Replicas:
+    """The workers of a stage: `name`, or `name-0`, `name-1`, ... where there are several."""
+    count = placement.replicas
+    names = [name] if count == 1 else [f"{name}-{n}" for n in range(count)]
+    return Replicas(name, tuple(executor(each, stage, *args) for each in names))
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One step of a pipeline: the worker that does it, and whether the client sees its chunks.
+    """One step of a pipeline: the stage that does it, and whether the client sees its chunks.
 
-    `max_unread` bounds what the worker may report ahead of the client, `max_chunks` what it may
+    `max_unread` bounds what a request may report ahead of the client, `max_chunks` what it may
     send ahead of the next stage.
     """
 
-    worker: Executor
+    stage: Replicas
     final: bool
     max_unread: int = 8
     max_chunks: int = 8
@@ -42,27 +70,33 @@ class Position:
 
 def wire(positions: Sequence[Position]) -> tuple[tuple[Face, ...], list[Edge]]:
     """The faces of a pipeline, in order, and the edges between them."""
-    edges = [connect(before, after) for before, after in pairwise(positions)]
-    faces = tuple(
-        position.worker.add_face(
-            Port(
-                position.final,
-                edges[k - 1].open_receiver if k > 0 else None,
-                edges[k].open_sender if k < len(edges) else None,
-                position.max_unread,
+    hops = [  # of each: a row for each replica before, in it an edge to each replica after
+        [
+            [connect(one, other, before.max_chunks) for other in after.stage.workers]
+            for one in before.stage.workers
+        ]
+        for before, after in pairwise(positions)
+    ]
+    faces: list[Face] = []
+    for k in reversed(range(len(positions))):
+        face = Face(faces[0] if faces else None)
+        for n, worker in enumerate(positions[k].stage.workers):
+            port = Port(
+                positions[k].final,
+                tuple(row[n].open_receiver for row in hops[k - 1]) if k else (),
+                tuple(edge.open_sender for edge in hops[k][n]) if k < len(hops) else (),
+                positions[k].max_unread,
             )
-        )
-        for k, position in enumerate(positions)
-    )
-    return faces, edges
+            worker.join(face, port)
+        faces.insert(0, face)
+    return tuple(faces), [edge for rows in hops for row in rows for edge in row]
 
 
-def connect(before: Position, after: Position) -> Edge:
+def connect(sender: Executor, receiver: Executor, max_chunks: int) -> Edge:
     """The edge that fits where its ends are."""
-    sender, receiver = before.worker, after.worker
     if isinstance(sender, ThreadExecutor) and isinstance(receiver, ThreadExecutor):
-        return MemoryConnector(receiver.ring, sender.ring, before.max_chunks)
-    return SharedMemoryEdge.create(f"{sender.name}>{receiver.name}", before.max_chunks)
+        return MemoryConnector(receiver.ring, sender.ring, max_chunks)
+    return SharedMemoryEdge.create(f"{sender.name}>{receiver.name}", max_chunks)
 
 
 class Deployment:
@@ -70,18 +104,19 @@ class Deployment:
 
     def __init__(
         self,
-        workers: Sequence[Executor],
+        stages: Sequence[Replicas],
         pipelines: Sequence[Pipeline],
         edges: Sequence[Edge],
     ) -> None:
         self.pipelines = tuple(pipelines)
-        self.workers = tuple(workers)
+        self.stages = tuple(stages)
+        self.workers = tuple(worker for stage in stages for worker in stage.workers)
         self._edges = tuple(edges)
 
     @property
     def is_up(self) -> bool:
-        """Whether every worker is running."""
-        return all(worker.is_up for worker in self.workers)
+        """Whether every stage has a worker that runs."""
+        return all(stage.num_up for stage in self.stages)
 
     async def start(self, timeout_s: float = 300.0) -> None:
         """Load and warm all stages at once; on a failure all are stopped again.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from stages.code2wav.config import Code2WavConfig
 from stages.errors import StartError
 from stages.executors.launch import StageClass
-from stages.pipelines.deployment import Deployment, Position, wire
+from stages.pipelines.deployment import Deployment, Position, staff, wire
 from stages.pipelines.pipeline import Pipeline
 from stages.talker.catalogue import current_voices
 from stages.talker.config import TalkerConfig
@@ -41,13 +41,17 @@ def build_embedded(
     voices = find()
     first = _first_voice(voices, config.voice)
     on = config.talker
-    talker = executor(
+    talker = staff(
+        executor,
+        on,
         "talker",
         StageClass("stages.talker.stage", "TalkerStage"),
         TalkerConfig(first, on.device, config.phonemizer, config.max_loaded_voices),
     )
     on = config.code2wav
-    code2wav = executor(
+    code2wav = staff(
+        executor,
+        on,
         "code2wav",
         StageClass("stages.code2wav.stage", "Code2WavStage"),
         Code2WavConfig(first, on.device, on.dtype, config.max_loaded_voices),
@@ -69,7 +73,9 @@ def build_embedded(
         return Deployment([talker, code2wav], [speech], edges)
     files = prepare(config.cache_dir)  # converts the weights the first time
     on = config.thinker
-    thinker = executor(
+    thinker = staff(
+        executor,
+        on,
         "thinker",
         StageClass("stages.thinker.stage", "ThinkerStage"),
         ThinkerConfig(config.cache_dir, on.device, on.dtype),

@@ -1,7 +1,8 @@
 """Fake stages with faults that a text asks for, and a server of them.
 
 In the text of a request: `fail` raises for that request, `stall` never goes on, `die` ends the
-worker, `linger` blocks it for a while. `python -m tests.chaos.faults PORT EXECUTOR` serves them.
+worker, `linger` blocks it for a while. `python -m tests.chaos.faults PORT EXECUTOR REPLICAS` serves
+them.
 """
 
 import os
@@ -18,6 +19,7 @@ from stages.errors import RequestError
 from stages.fakes.stages import FakeTalker
 from stages.pipelines import fake
 from stages.pipelines.build import EXECUTORS
+from stages.pipelines.config import Placement
 
 LINGER_S = 0.3
 
@@ -45,7 +47,7 @@ def _raise():
     raise MemoryError("the text asked for it")
 
 
-def main(port, executor):
+def main(port, executor, replicas):
     fake.FakeTalker = FaultyTalker
     settings = Settings(
         model="fake",
@@ -58,9 +60,10 @@ def main(port, executor):
         log_level="error",
     )
     configure_logs(settings)
-    service = Service(settings, lambda: fake.build_fake(EXECUTORS[executor]))
+    on = Placement(replicas=replicas)
+    service = Service(settings, lambda: fake.build_fake(EXECUTORS[executor], on, on, on))
     anyio.run(serve, service, listen(settings), lambda line: print(line, flush=True))  # noqa: T201
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

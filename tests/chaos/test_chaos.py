@@ -26,7 +26,7 @@ WORDS = " word" * 60
 def faulty(request):
     """Shared by the tests that leave it as it was."""
     port = free_port()
-    with server("tests.chaos.faults", str(port), request.param) as process:
+    with server("tests.chaos.faults", str(port), request.param, "1") as process:
         yield process, port
 
 
@@ -34,7 +34,15 @@ def faulty(request):
 def mortal(request):
     """For a test that ends it."""
     port = free_port()
-    with server("tests.chaos.faults", str(port), request.param) as process:
+    with server("tests.chaos.faults", str(port), request.param, "1") as process:
+        yield process, port
+
+
+@pytest.fixture(params=["thread", "process"], scope="module")
+def replicated(request):
+    """With two workers for each stage."""
+    port = free_port()
+    with server("tests.chaos.faults", str(port), request.param, "2") as process:
         yield process, port
 
 
@@ -105,8 +113,20 @@ def ready(port):
     return httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200
 
 
+def talkers_up(port):
+    answer = httpx2.get(f"http://127.0.0.1:{port}/health/ready")
+    return answer.json()["stages"]["talker"]["up"]
+
+
 async def test_in_a_storm_every_request_ends_once_and_nothing_is_left(faulty):
-    process, port = faulty
+    await a_storm_leaves_nothing(*faulty)
+
+
+async def test_in_a_storm_over_replicas_every_request_ends_once(replicated):
+    await a_storm_leaves_nothing(*replicated)
+
+
+async def a_storm_leaves_nothing(process, port):
     await storm(port, 90, seed=0, width=60)  # the web server's thread pool grows to its size
     assert until(lambda: ready(port))
     before = holding(process.pid)
@@ -152,6 +172,22 @@ async def test_a_worker_that_dies_takes_only_its_requests_with_it(faulty):
     assert refused.ending in {"503", "done"}
     assert until(lambda: ready(port))
     assert (await post(port, *speech("hello"))).ending == "done"
+
+
+async def test_a_replica_that_dies_takes_only_its_requests_with_it(replicated):
+    _, port = replicated
+    began = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        other = tasks.create_task(post(port, *speech("word stall"), on_chunk=began.set))
+        await began.wait()
+        dying = await post(port, *speech("word " * 30 + "die"))
+        assert dying.ending in {"error", "503"}
+        assert talkers_up(port) == 1
+        assert ready(port)
+        assert (await post(port, *speech("all is well"))).ending == "done"
+    assert b"worker_died" in dying.body
+    assert b"worker_died" not in other.result().body
+    assert until(lambda: talkers_up(port) == 2)
 
 
 async def test_beyond_the_limits_requests_are_refused_at_once(faulty):

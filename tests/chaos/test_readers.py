@@ -16,7 +16,7 @@ LONG = "wonderful " * 400  # 80 s of tones, 3.8 MB
 @pytest.fixture(params=["thread", "process"], scope="module")
 def faulty(request):
     port = free_port()
-    with server("tests.chaos.faults", str(port), request.param) as process:
+    with server("tests.chaos.faults", str(port), request.param, "1") as process:
         yield process, port
 
 

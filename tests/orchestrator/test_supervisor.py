@@ -87,8 +87,8 @@ async def test_a_silent_worker_is_ended_and_comes_back():
     worker = FakeWorker()
     worker.owes_acknowledgement = True
     async with watched(worker) as supervisor:
-        supervisor.suspect(worker.name)
-        supervisor.suspect(worker.name)
+        supervisor.suspect([worker.name])
+        supervisor.suspect([worker.name])
         await asyncio.sleep(5.1)
         assert worker.end.is_set()
         await asyncio.sleep(1)
@@ -99,10 +99,10 @@ async def test_a_worker_that_shows_life_is_left_alone():
     worker = FakeWorker()
     worker.owes_acknowledgement = True
     async with watched(worker) as supervisor:
-        supervisor.suspect(worker.name)
+        supervisor.suspect([worker.name])
         worker.num_reports += 1
         await asyncio.sleep(6)
-        supervisor.suspect(worker.name)
+        supervisor.suspect([worker.name])
         worker.owes_acknowledgement = False
         await asyncio.sleep(6)
     assert worker.starts == []

@@ -71,7 +71,7 @@ class ScriptedDeployment:
 
     def __init__(self, thinker, talker, sounder, find_voices=None):
         self.is_up = True
-        self.workers = ()
+        self.stages = ()
         self.speech = talker, sounder
         self.chat = thinker, ScriptedStage(SpeechEnd(1)), ScriptedStage(*sounder.script)
         self.writer = (ScriptedStage(*thinker.script),)

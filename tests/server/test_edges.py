@@ -5,7 +5,7 @@ import pytest
 from server.edge import request_id
 from server.errors import TABLE
 from tests.server.asgi import Exchange, get, post
-from tests.server.bench import SPEECH, scripted
+from tests.server.bench import SPEECH, fake, scripted
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,16 @@ async def test_an_error_below_is_answered_with_its_id():
     assert request.status == 500
     assert "division" not in request.error["message"]
     assert request.reply_headers["x-request-id"]
+
+
+async def test_ready_tells_how_many_workers_run():
+    async with fake() as app:
+        ready = await get("/health/ready").run(app)
+    one = {"workers": 1, "up": 1}
+    assert ready.json == {
+        "status": "ready",
+        "stages": {"thinker": one, "talker": one, "code2wav": one},
+    }
 
 
 async def test_health_says_alive_and_ready():

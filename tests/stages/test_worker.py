@@ -68,8 +68,8 @@ class Harness:
         self.after = MemoryConnector(lambda: None, lambda: None, 2) if outlet else None
         wiring = Wiring(
             final,
-            self.before.receiver if inlet else None,
-            self.after.sender if outlet else None,
+            [self.before.receiver] if inlet else [],
+            [self.after.sender] if outlet else [],
             max_unread,
         )
         self.worker = Worker(self.stage, [wiring], self, self.reports.extend)

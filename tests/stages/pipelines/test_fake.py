@@ -17,7 +17,8 @@ from stages.messages import (
     TextEnd,
     ThinkerParams,
 )
-from stages.pipelines.deployment import Deployment
+from stages.pipelines.config import Placement
+from stages.pipelines.deployment import Deployment, staff
 from stages.pipelines.fake import build_fake
 from stages.pipelines.pipeline import (
     Message,
@@ -29,9 +30,14 @@ from stages.pipelines.pipeline import (
 VOICE = TalkerParams("fake-low", seed=1)
 
 
-@pytest.fixture(params=[ThreadExecutor, ProcessExecutor], ids=["thread", "process"])
+@pytest.fixture(
+    params=[(ThreadExecutor, 1), (ProcessExecutor, 1), (ThreadExecutor, 2), (ProcessExecutor, 3)],
+    ids=["thread", "process", "2 threads", "3 processes"],
+)
 async def deployment(request):
-    deployment = build_fake(request.param)
+    executor, replicas = request.param
+    on = Placement(replicas=replicas)
+    deployment = build_fake(executor, on, on, on)
     await deployment.start()
     yield deployment
     await deployment.stop()
@@ -129,8 +135,7 @@ class Broken:
 @pytest.mark.parametrize("executor", [ThreadExecutor, ProcessExecutor])
 async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(executor):
     fine = build_fake(executor)
-    workers = [*fine.workers, executor("talker2", Broken)]
-    deployment = Deployment(workers, [], [])
+    deployment = Deployment([*fine.stages, staff(executor, Placement(), "talker2", Broken)], [], [])
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start()
-    assert not any(worker.is_up for worker in workers)
+    assert not any(worker.is_up for worker in deployment.workers)

@@ -1,0 +1,89 @@
+"""Stages of several scripted workers, wired as a deployment wires them, without threads."""
+
+from orchestrator import AsyncChunkOrchestrator
+from stages.errors import WorkerDiedError
+from stages.executors.control import Abort, AbortDone, Output, Submit
+from stages.executors.face import Face
+from stages.messages import StageInput, StageOutput
+
+
+class ScriptedWorker:
+    """Holds what is submitted to it; reports what the test says; dies, and comes back."""
+
+    def __init__(self, name):
+        self.name = name
+        self.seats = []
+        self.open = {}  # the submits of what it holds
+        self.seen = []  # all submits
+        self.silent = False
+        self.is_up = True
+
+    @property
+    def num_live(self):
+        return sum(len(seat.requests) for seat in self.seats)
+
+    def post(self, order):
+        match order:
+            case Submit():
+                self.open[order.request_id] = order
+                self.seen.append(order)
+            case Abort() if not self.silent:
+                self.open.pop(order.request_id, None)
+                self.seats[order.face].deliver(AbortDone(order.face, order.request_id))
+
+    def report(self, request_id, data=None, finished=False, error=None):
+        face = self.open[request_id].face
+        if finished:
+            del self.open[request_id]
+        self.seats[face].deliver(Output(face, StageOutput(request_id, data, finished, error)))
+
+    def die(self):
+        self.open.clear()
+        self.is_up = False
+        for seat in self.seats:
+            seat.worker_ended(WorkerDiedError(f"{self.name} died"))
+
+    def revive(self):
+        self.is_up = True
+        self.silent = False
+        for seat in self.seats:
+            seat.worker_started()
+
+
+class Fleet:
+    """`counts` workers of each of three stages: a chat runs all of them, a speech the last two."""
+
+    def __init__(self, *counts):
+        self.stages = [
+            [ScriptedWorker(f"{name}-{n}") for n in range(count)]
+            for name, count in zip(("thinker", "talker", "code2wav"), counts, strict=True)
+        ]
+        self.workers = [worker for stage in self.stages for worker in stage]
+        self.chat_faces = self._faces(self.stages)
+        self.speech_faces = self._faces(self.stages[1:])
+        self.chat = AsyncChunkOrchestrator(self.chat_faces, {0, 2}, later)
+        self.speech = AsyncChunkOrchestrator(self.speech_faces, {1}, later)
+        for worker in self.workers:
+            worker.revive()
+
+    def _faces(self, stages):
+        faces = []
+        for stage in reversed(stages):
+            face = Face(faces[0] if faces else None)
+            for worker in stage:
+                worker.seats.append(face.seat(worker, len(worker.seats)))
+            faces.insert(0, face)
+        return faces
+
+    def holders(self, request_id):
+        """The workers that hold a request, in the order of stages."""
+        return [worker for worker in self.workers if request_id in worker.open]
+
+
+def first(last_stage):
+    """What stage 0 is submitted with, which is also the prompt."""
+    return StageInput(last_stage, (), has_next=last_stage > 0)
+
+
+def later(stage_id, prompt):
+    return StageInput(prompt.params, None, has_next=stage_id < prompt.params)
