@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -22,7 +23,7 @@ from server.service import Service
 from server.settings import Settings, SettingsError, load_settings
 from stages.errors import OmniError
 from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
+from stages.pipelines.config import BuildConfig, Placement, RayCluster
 from stages.talker.catalogue import current_voices
 from stages.talker.hub import add_voice
 
@@ -42,6 +43,7 @@ SETTING_OPTIONS = (
     "device",
     "dtype",
     "executor",
+    "ray_address",
     "voice",
     "voices_dir",
     "log_level",
@@ -124,23 +126,36 @@ def _service(settings: Settings) -> Service:
 
 
 def _deploy(settings: Settings) -> Deployment:
-    device, dtype, given = settings.device, settings.dtype, settings
     config = BuildConfig(
         settings.cache_dir,
-        Placement(
-            given.thinker_device or device, given.thinker_dtype or dtype, given.thinker_replicas
-        ),
-        Placement(given.talker_device or device, replicas=given.talker_replicas),
-        Placement(
-            given.code2wav_device or device, given.code2wav_dtype or dtype, given.code2wav_replicas
-        ),
+        _placement(settings, "thinker"),
+        replace(_placement(settings, "talker"), dtype="auto"),
+        _placement(settings, "code2wav"),
         settings.phonemizer,
-        settings.executor,
         settings.voices_dir,
         settings.voice,
         settings.max_loaded_voices,
     )
     return build(settings.model, config)
+
+
+def _placement(settings: Settings, stage: str) -> Placement:
+    """Where a stage runs: what was set for it alone, or else for all."""
+    given = settings.model_dump()
+
+    def chosen(name: str) -> Any:
+        own = given.get(f"{stage}_{name}")
+        return given[name] if own is None else own
+
+    return Placement(
+        device=chosen("device"),
+        dtype=chosen("dtype"),
+        replicas=chosen("replicas"),
+        executor=settings.executor,
+        cpus=chosen("cpus"),
+        gpus=chosen("gpus"),
+        ray=RayCluster(settings.ray_address, settings.ray_namespace),
+    )
 
 
 def _tell(line: str) -> None:
@@ -192,7 +207,8 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", help="what to run: embedded or fake (embedded)")
     parser.add_argument("--device", help="auto, cpu or cuda:N (auto)")
     parser.add_argument("--dtype", help="auto, float32 or bfloat16 (auto)")
-    parser.add_argument("--executor", help="thread or process (thread)")
+    parser.add_argument("--executor", help="thread, process or ray (thread)")
+    parser.add_argument("--ray-address", help="the cluster to join (a local one is started)")
     parser.add_argument("--voice", help="the default voice")
     parser.add_argument("--voices-dir", help=VOICES_DIR)
     parser.add_argument("--log-level", help="debug, info, warning or error (info)")

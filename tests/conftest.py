@@ -1,8 +1,12 @@
 """What all tests share: asyncio as the only backend, and where converted weights are kept."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+if find_spec("ray") is None:  # an extra
+    collect_ignore = ["ray", "stages/connectors/test_remote.py"]
 
 
 @pytest.fixture(scope="session")
