@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     device: Device = "auto"
     dtype: Dtype = "auto"
     replicas: Count = 1  # how many workers share the requests of a stage
-    cpus: Share = 0.5  # of a node, for each worker on Ray
+    cpus: Share = 1.0  # of a node, for each worker in a Ray cluster
     gpus: Share = 0.0
     # Of one stage; unset is as above.
     thinker_device: Device | None = None

@@ -43,6 +43,10 @@ RENEW_S = LEASE_S / 4
 ANSWER_S = 3.0  # how long an actor may take to answer before it is ended
 RELINK_S = 5.0  # how long two workers that are up may be out of each other's reach
 
+# Of a cluster that is started here: nothing is reported to anybody, and workers are not nicer than
+# other processes.
+LOCAL = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+
 _joining = threading.Lock()
 
 
@@ -50,8 +54,7 @@ def join(cluster: RayCluster) -> None:
     """Be part of the cluster, or start one. Does nothing where this process is part of one."""
     with _joining:
         if not ray.is_initialized():
-            # Read by Ray alone: nothing is to be reported to anybody.
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # noqa: TID251
+            os.environ.update(LOCAL | os.environ)  # noqa: TID251 - read by Ray alone
             ray.init(
                 cluster.address or "local",
                 namespace=cluster.namespace,
@@ -186,7 +189,7 @@ class RayExecutor(Executor):
                 lifetime="detached",
                 max_restarts=-1,
                 max_task_retries=-1,
-                num_cpus=on.cpus,
+                num_cpus=on.cpus if on.ray.address else 0,  # on one machine all share all
                 num_gpus=on.gpus,
                 scheduling_strategy="SPREAD",
             )

@@ -24,14 +24,14 @@ class Placement:
     `float32` or `bfloat16`. The talker computes in float32 always.
 
     `replicas` workers share its requests, each run by an `executor`: `thread`, `process` or `ray`.
-    On Ray each gets `cpus` and `gpus` of a node, in the cluster `ray`.
+    On Ray each gets `gpus` of a node in the cluster `ray`, and `cpus` if that is not a local one.
     """
 
     device: str = "auto"
     dtype: str = "auto"
     replicas: int = 1
     executor: str = "thread"
-    cpus: float = 0.5
+    cpus: float = 1.0
     gpus: float = 0.0
     ray: RayCluster = RayCluster()
 
