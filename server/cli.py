@@ -1,4 +1,4 @@
-"""The command line: `nano-omni serve`, `say`, `models` and `voices`.
+"""The command line: `nano-omni serve`, `say`, `models`, `voices` and `plan`.
 
 Options beat the environment (see `settings.py`). Errors are one line and a status that is not 0.
 """
@@ -17,6 +17,7 @@ import anyio
 from server.app import VERSION
 from server.errors import ServerError
 from server.logs import configure_logs
+from server.planning import Load, parse_stage, report, simulate
 from server.say import say
 from server.serve import listen, note_openness, serve
 from server.service import Service
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
+LOAD_OPTIONS = ("rate", "stream_s", "first_s", "chunk_s", "run_s", "seed", "cells")
+DEFAULT_LAYOUT = ("talker=1:3:19", "code2wav=1:3:24")  # as measured: docs/log.md
 VOICES_DIR = "where other Piper voices are (~/.local/share/nano-omni/voices)"
 SETTING_OPTIONS = (
     "host",
@@ -78,6 +81,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> None:
             _models(settings)
         case "voices":
             _voices(settings, options.add)
+        case "plan":
+            _plan(options)
 
 
 def _serve(settings: Settings) -> None:
@@ -119,6 +124,13 @@ def _voices(settings: Settings, add: str | None) -> None:
             f"{voice.name}  ({voice.language}, {voice.quality}, {voice.rate_hz} Hz"
             f"{speakers}{licence})"
         )
+
+
+def _plan(options: argparse.Namespace) -> None:
+    given = {name: getattr(options, name) for name in LOAD_OPTIONS}
+    load = Load(**{name: value for name, value in given.items() if value is not None})
+    stages = [parse_stage(text) for text in options.stage or DEFAULT_LAYOUT]
+    _tell(report(simulate(stages, load)))
 
 
 def _service(settings: Settings) -> Service:
@@ -190,7 +202,25 @@ def _parser() -> argparse.ArgumentParser:
     for command in (serve_parser, say_parser, models_parser):
         _add_model_options(command)
     _add_voices_parser(commands)
+    _add_plan_parser(commands)
     return parser
+
+
+def _add_plan_parser(commands: Commands) -> None:
+    plan_parser = commands.add_parser("plan", help="simulate a layout under load")
+    plan_parser.add_argument(
+        "--stage",
+        action="append",
+        metavar="NAME=WORKERS:STEP_MS:AUDIO_S_MS[:BATCH]",
+        help="in order; what a step costs at all and per second of audio (the embedded ones)",
+    )
+    plan_parser.add_argument("--rate", type=float, required=True, help="streams a second")
+    plan_parser.add_argument("--stream-s", type=float, help="audio of a stream (10)")
+    plan_parser.add_argument("--first-s", type=float, help="audio of its first chunk (0.2)")
+    plan_parser.add_argument("--chunk-s", type=float, help="of the others (0.75)")
+    plan_parser.add_argument("--run-s", type=float, help="how long streams come (60)")
+    plan_parser.add_argument("--cells", type=int, help="how often the layout is there (1)")
+    plan_parser.add_argument("--seed", type=int, help="of the arrivals (0)")
 
 
 def _add_voices_parser(commands: Commands) -> None:
