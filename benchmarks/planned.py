@@ -149,8 +149,8 @@ def check():
 
 def picture():
     """First audio over streams per cell, and the same at 1, 25 and 250 cells."""
-    rows = [_row(streams, 1, 120.0) for streams in CELL_STREAMS]
-    rows += [_row(400, cells, 25.0) for cells in CELLS[1:]]
+    rows = [_row(streams, 1, 60.0) for streams in CELL_STREAMS]
+    rows += [_row(400, cells, 15.0) for cells in CELLS[1:]]
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "planned.json").write_text(json.dumps(rows, indent=1) + "\n")
     _plot(rows)

@@ -1,14 +1,17 @@
-"""The connector between two machines: one ZeroMQ socket straight from worker to worker.
+"""The connector between workers of different machines: a ZeroMQ socket from the one to the other.
 
 The receiver listens; the sender calls it, says hello, and calls again whenever the connection is
-gone. Everything sent in one turn of a worker is one message. ZeroMQ's own thread watches the
+gone. Everything sent in one turn of a worker is one message. Where both are on one machine, the
+sender hands rings in shared memory over with its hello, and chunks and credit go through these; the
+connection then only tells that the other end is there. ZeroMQ's own thread watches the
 connection (heartbeats): an end that hears nothing for `SILENCE_MS` takes the other for lost, and
 the sender's lanes with it. Who calls must know the listener's secret; nothing is encrypted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import zmq
@@ -17,7 +20,10 @@ from zmq.utils.monitor import parse_monitor_message
 
 from stages.connectors.codec import encode
 from stages.connectors.contract import Delivery, Mark
+from stages.connectors.handover import Door, hand_in
 from stages.connectors.lanes import LaneReceiver, LaneSender
+from stages.connectors.ring import RingReader, RingWriter
+from stages.connectors.shared_memory import SharedMemoryEdge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,10 +39,12 @@ HELLO, DATA = b"H", b"D"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where somebody listens, and the secret that callers must know."""
+    """Where somebody listens, and the secret that callers must know. `door` is where processes of
+    the same machine hand in an edge (see `handover.py`); empty where that is not possible."""
 
     endpoint: str
     secret: str
+    door: str = ""
 
 
 class Bells:
@@ -155,6 +163,7 @@ def watch_over(socket: zmq.Socket[bytes]) -> None:
     socket.connect_timeout = SILENCE_MS
     socket.reconnect_ivl = RETRY_MS
     socket.set_hwm(0)
+    socket.linger = 0  # a process that ends waits for nobody
 
 
 def call(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> zmq.Socket[bytes]:
@@ -166,29 +175,80 @@ def call(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> zmq.Socke
     return socket
 
 
-class _Batch:
-    """Records that wait for the end of a worker's turn."""
+class _Rings:
+    """One end's rings of an edge in shared memory, once it was handed over."""
+
+    def __init__(self, edge: SharedMemoryEdge, bells: Bells, *, sends: bool) -> None:
+        out, into = (edge.data, edge.credit) if sends else (edge.credit, edge.data)
+        self.out = RingWriter(out)
+        self.into = RingReader(into, out.bell)
+        self._edge = edge
+        self._bells = bells
+        self._bell = into.bell
+        bells.add(self._bell)
+
+    def close(self) -> None:
+        """Free this end."""
+        self._bells.remove(self._bell)
+        self.out.close()
+        self.into.close()
+        self._edge.close()
+
+
+class _Streams:
+    """Both streams of an end: records wait for the end of a turn, or go into the rings."""
 
     def __init__(self) -> None:
         self._records: list[bytes] = []
+        self.rings: _Rings | None = None
 
     def push(self, parts: Sequence[ReadableBuffer]) -> None:
         """See Outgoing."""
-        self._records.append(b"".join(parts))
+        if self.rings is not None:
+            self.rings.out.push(parts)
+        else:
+            self._records.append(b"".join(parts))
 
-    def drain(self) -> list[bytes]:
-        """What was pushed since the last time."""
-        records, self._records = self._records, []
-        return records
+    def flush(self) -> None:
+        """See Outgoing. Without a connection it is dropped: the lanes are lost anyway."""
+        if self.rings is not None:
+            self.rings.out.flush()
+        elif self._records:
+            records, self._records = self._records, []
+            self._send([DATA, *records])
+
+    def take(self) -> list[bytearray]:
+        """See Incoming."""
+        records = self._receive()
+        return records + self.rings.into.take() if self.rings is not None else records
+
+    def close(self) -> None:
+        """Free this end; both streams are this one, so it may come twice."""
+        self.begin_anew(None)
+
+    def begin_anew(self, rings: _Rings | None) -> None:
+        """What waits is worth nothing; from now on use `rings`."""
+        self._records.clear()
+        if self.rings is not None:
+            self.rings.close()
+        self.rings = rings
+
+    def _send(self, parts: list[bytes]) -> None:
+        """Dropped here: an end that has not met the other yet."""
+
+    def _receive(self) -> list[bytearray]:
+        """What came over the connection."""
+        return []
 
 
-class _Call(_Batch):
+class _Call(_Streams):
     """The sender's streams, over a connection that may not be there yet."""
 
     def __init__(self, site: Site, address: Address) -> None:
         super().__init__()
         self.is_up = False
         self._bells = site.bells
+        self._door = address.door
         self._socket = call(site.context, address)
         self._monitor = Monitor(self._socket, site.bells)
         site.bells.add(self._socket)
@@ -199,18 +259,30 @@ class _Call(_Batch):
         return [event is zmq.Event.HANDSHAKE_SUCCEEDED for event, _ in self._monitor.take()]
 
     def hello(self) -> None:
-        """Be the one sender that the receiver listens to."""
+        """Be the one sender that the receiver listens to; over rings, if it is on this machine."""
         self.is_up = True
-        self._socket.send_multipart([HELLO], zmq.NOBLOCK)
+        key = None
+        if self._door:
+            edge = SharedMemoryEdge.create("handed over")
+            key = hand_in(self._door, edge)
+            if key is None:
+                edge.close()
+        self.begin_anew(_Rings(edge, self._bells, sends=True) if key is not None else None)
+        self._socket.send_multipart([HELLO, key or b""], zmq.NOBLOCK)
 
-    def flush(self) -> None:
-        """See Outgoing. Without a connection it is dropped: the lanes are lost anyway."""
-        records = self.drain()
-        if records and self.is_up:
-            self._socket.send_multipart([DATA, *records], zmq.NOBLOCK)
+    def close(self) -> None:
+        """Hang up. May come twice."""
+        super().close()
+        if not self._socket.closed:
+            self._bells.remove(self._socket)
+            self._monitor.close()
+            self._socket.close(linger=0)
 
-    def take(self) -> list[bytearray]:
-        """See Incoming."""
+    def _send(self, parts: list[bytes]) -> None:
+        if self.is_up:
+            self._socket.send_multipart(parts, zmq.NOBLOCK)
+
+    def _receive(self) -> list[bytearray]:
         if self._socket not in self._bells.rung:
             return []
         taken: list[bytearray] = []
@@ -219,34 +291,12 @@ class _Call(_Batch):
             taken += map(bytearray, records)
         return taken
 
-    def close(self) -> None:
-        """Hang up; both streams are this one, so it may come twice."""
-        if not self._socket.closed:
-            self._bells.remove(self._socket)
-            self._monitor.close()
-            self._socket.close(linger=0)
-
-
-class _Nowhere(_Batch):
-    """The streams of an end that has not met the other yet."""
-
-    def flush(self) -> None:
-        """See Outgoing: dropped."""
-        self.drain()
-
-    def take(self) -> list[bytearray]:
-        """See Incoming."""
-        return []
-
-    def close(self) -> None:
-        """See Outgoing."""
-
 
 class RemoteSender(LaneSender):
     """See Sender. Its lanes are lost from the start until `call` has reached a receiver."""
 
     def __init__(self, max_chunks: int) -> None:
-        nowhere = _Nowhere()
+        nowhere = _Streams()
         super().__init__(nowhere, nowhere, max_chunks)
         self._site: Site | None = None
         self._address: Address | None = None
@@ -272,7 +322,6 @@ class RemoteSender(LaneSender):
         for came_up in self._call.changes():
             if came_up:
                 self._call.hello()
-                self._call.drain()
                 self._call.push(encode(Delivery("", Mark.RESET)))
                 self._call.flush()
             elif self._call.is_up:
@@ -304,7 +353,7 @@ class RemoteReceiver(LaneReceiver):
     """See Receiver. Listens to the sender that said hello last."""
 
     def __init__(self) -> None:
-        nowhere = _Nowhere()
+        nowhere = _Streams()
         super().__init__(nowhere, nowhere)
         self._line: _Line | None = None
 
@@ -319,42 +368,47 @@ class RemoteReceiver(LaneReceiver):
         return self._line is not None and self._line.peer is not None
 
 
-class _Line(_Batch):
+class _Line(_Streams):
     """The receiver's streams: from and to the one caller that said hello last."""
 
     def __init__(self, site: Site, on_link: Callable[[bool], None]) -> None:
         super().__init__()
         self.peer: tuple[bytes, int] | None = None  # its name, and its connection's descriptor
         self._on_link = on_link
+        self._bells = site.bells
         self._listener = Listener(site)
-        self.address = self._listener.address
+        self._door = Door() if sys.platform == "linux" else None
+        door = self._door.name if self._door is not None else ""
+        self.address = replace(self._listener.address, door=door)
 
-    def flush(self) -> None:
-        """See Outgoing. Without a sender it is dropped."""
-        records = self.drain()
-        if records and self.peer is not None:
-            self._listener.send(self.peer[0], [DATA, *records])
+    def close(self) -> None:
+        """Hang up. May come twice."""
+        super().close()
+        self._listener.close()
+        if self._door is not None:
+            self._door.close()
 
-    def take(self) -> list[bytearray]:
-        """See Incoming."""
+    def _send(self, parts: list[bytes]) -> None:
+        if self.peer is not None:
+            self._listener.send(self.peer[0], parts)
+
+    def _receive(self) -> list[bytearray]:
         ended = self._listener.ends()
         if self.peer is not None and self.peer[1] in ended:
-            self._meet(None)
+            self._meet(None, b"")
         taken: list[bytearray] = []
         for caller, descriptor, (kind, *records) in self._listener.take():
             if kind == HELLO:
-                self._meet((caller, descriptor))
+                taken.clear()  # of the one before
+                self._meet((caller, descriptor), records[0])
             elif self.peer is not None and caller == self.peer[0]:
                 taken += map(bytearray, records)
         return taken
 
-    def close(self) -> None:
-        """Hang up."""
-        self._listener.close()
-
-    def _meet(self, peer: tuple[bytes, int] | None) -> None:
+    def _meet(self, peer: tuple[bytes, int] | None, key: bytes) -> None:
+        edge = self._door.take(key) if key and self._door is not None else None
         self.peer = peer
-        self.drain()
+        self.begin_anew(_Rings(edge, self._bells, sends=False) if edge is not None else None)
         self._on_link(peer is not None)
 
 

@@ -15,7 +15,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import anyio.to_thread
 import ray
 import structlog
 from ray.exceptions import ActorDiedError, RayError
@@ -171,10 +170,21 @@ class RayExecutor(Executor):
         self._part(None)
 
     async def _launch(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         attempt = self._attempt = _Attempt()
         spec = ActorSpec(self.name, self._make_stage, tuple(self._ports))
-        answer = await anyio.to_thread.run_sync(self._ask_for, spec, attempt)
-        self._when(answer, attempt, self._on_attached)
+        asked = asyncio.get_running_loop().run_in_executor(None, self._ask_for, spec, attempt)
+        asked.add_done_callback(lambda _: self._on_asked(attempt, asked))
+
+    def _on_asked(self, attempt: _Attempt, asked: asyncio.Future[Any]) -> None:
+        if self._attempt is not attempt:
+            return
+        if error := asked.exception():
+            self._part(str(error))
+        else:
+            self._when(asked.result(), attempt, self._on_attached)
 
     def _ask_for(self, spec: ActorSpec, attempt: _Attempt) -> Any:
         """The actor, there already or to be placed, is asked for a lease."""
@@ -219,7 +229,10 @@ class RayExecutor(Executor):
 
     def _on_refused(self, error: Exception) -> None:
         cause = getattr(error, "cause", None) or error
-        if isinstance(error, ActorDiedError) and not error.actor_init_failed:
+        died = isinstance(error, ActorDiedError) and not error.actor_init_failed
+        if died and self._attempt is not None and self._attempt.where is None:
+            self._begin()  # its last server had just left: there will be another
+        elif died:
             self._part("its actor is gone")
         else:
             self._part(str(cause).strip().splitlines()[-1])

@@ -199,6 +199,13 @@ async def test_two_servers_share_the_workers_and_one_that_leaves_takes_nothing_w
         assert (await one.speak())[-1].error is None
 
 
+async def test_a_server_that_comes_as_the_last_one_leaves_gets_workers(placed):
+    on = placed()
+    for _ in range(3):
+        async with serving(on) as served:
+            assert (await served.speak())[-1].error is None
+
+
 async def test_servers_that_mean_different_stages_do_not_share(placed):
     from dataclasses import replace
 
