@@ -29,7 +29,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve say test browser screenshots check verify conformance fuzz read-back qwen3-tts image image-test bench bench-quick bench-gpu format lint types layers spec spec-check
+.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance fuzz read-back qwen3-tts image image-test bench bench-quick bench-gpu format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
@@ -62,8 +62,17 @@ serve: setup  ## Serve the embedded models on HOST:PORT
 say: setup  ## Speak TEXT into OUT, without a server
 	$(BIN)/nano-omni say "$$TEXT" -o "$$OUT"
 
+.venv/ray.stamp: .venv/dev.stamp requirements/ray.txt
+	$(PIP) install -q -r requirements/ray.txt
+	touch $@
+
+setup-ray: .venv/ray.stamp
+
 test: setup-dev  ## Run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not ray"
+
+test-ray: setup-ray  ## Run the tests on a Ray cluster of three nodes, on this machine
+	$(BIN)/pytest -m ray
 
 # What is driven without a screen; any Chromium on the PATH will do.
 browser:  ## Install the browser that the playground's tests drive (Debian's, with apt, as root)
@@ -73,7 +82,7 @@ browser:  ## Install the browser that the playground's tests drive (Debian's, wi
 screenshots: setup-dev  ## Take docs/playground-*.png of the embedded models (as drawn with the fonts here)
 	$(BIN)/python -m tests.browser.screenshots
 
-check: setup-dev lint types layers spec-check test  ## What CI runs: the cheap checks, then the tests
+check: lint types layers spec-check test test-ray  ## What CI runs: the cheap checks, then the tests
 
 .venv/bench.stamp: .venv/dev.stamp requirements/bench.txt
 	$(PIP) install -q -r requirements/bench.txt
@@ -126,7 +135,7 @@ lint: setup-dev  ## Check format and lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: setup-dev  ## Check types
+types: setup-ray  ## Check types
 	$(BIN)/mypy
 
 layers: setup-dev  ## Check that nothing imports upward

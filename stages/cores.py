@@ -42,8 +42,9 @@ class Cores:
         return self._total if self.num_workers <= 1 else 1
 
 
-def _num_cores() -> int:
+def num_cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-CORES = Cores(min(MAX_THREADS, _num_cores()))
+CORES = Cores(min(MAX_THREADS, num_cores()))

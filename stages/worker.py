@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from stages.connectors.contract import Mark
 from stages.cores import CORES
-from stages.errors import RequestError
+from stages.errors import RequestError, UnavailableError
 from stages.executors.control import Abort, AbortDone, Credit, Output, Stop, Submit
 from stages.executors.figures import Diary
 from stages.messages import StageOutput
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from stages.connectors.contract import Delivery, Receiver, Sender
+    from stages.errors import OmniError
     from stages.executors.control import Mailbox, Order, Report
     from stages.messages import Chunk, StageEnd
     from stages.stage import Emit, Stage
@@ -141,6 +142,9 @@ class Worker:
             request = self._open.get(request_id)
             self._runnable.pop(request_id, None)
             if request is None:
+                continue
+            if request.outlet is not None and request.outlet.lost(request_id):
+                self._fail(request_id, UnavailableError("the next stage is out of reach"))
                 continue
             try:
                 with blame(request_id):
@@ -281,12 +285,12 @@ class Worker:
         self._drop(request_id)
         self._reports.append(Output(request.face, StageOutput(request_id, end, finished=True)))
 
-    def _fail(self, request_id: str, error: RequestError) -> None:
+    def _fail(self, request_id: str, error: OmniError) -> None:
         face = self._open[request_id].face
         self._drop(request_id)
         self._report_error(face, request_id, error)
 
-    def _report_error(self, face: int, request_id: str, error: RequestError) -> None:
+    def _report_error(self, face: int, request_id: str, error: OmniError) -> None:
         output = StageOutput(request_id, None, finished=True, error=error)
         self._reports.append(Output(face, output))
 

@@ -28,6 +28,7 @@ MODEL = (
     "code2wav_device",
     "code2wav_dtype",
     "executor",
+    "ray_address",
     "phonemizer",
     "voice",
     "voices_dir",

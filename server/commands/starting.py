@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from server.service import Service
+from stages.cores import num_cores
 from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
+from stages.pipelines.config import BuildConfig, Placement, RayCluster
 
 if TYPE_CHECKING:
     from server.settings import Settings
@@ -21,20 +22,12 @@ def service_of(settings: Settings) -> Service:
 
 def deploy(settings: Settings) -> Deployment:
     """The deployment. Raises CheckpointError where a model is not known."""
-    device, dtype, given = settings.device, settings.dtype, settings
     config = BuildConfig(
         settings.cache_dir,
-        Placement(
-            given.thinker_device or device, given.thinker_dtype or dtype, given.thinker_replicas
-        ),
-        Placement(
-            given.talker_device or device, given.talker_dtype or dtype, given.talker_replicas
-        ),
-        Placement(
-            given.code2wav_device or device, given.code2wav_dtype or dtype, given.code2wav_replicas
-        ),
+        placement_of(settings, "thinker"),
+        placement_of(settings, "talker"),
+        placement_of(settings, "code2wav"),
         settings.phonemizer,
-        settings.executor,
         settings.voices_dir,
         settings.voice,
         settings.max_loaded_voices,
@@ -42,3 +35,37 @@ def deploy(settings: Settings) -> Deployment:
         settings.max_running,
     )
     return build(settings.model, config)
+
+
+def placement_of(settings: Settings, stage: str) -> Placement:
+    """Where a stage runs: what was set for it alone, or else for all."""
+
+    def chosen(name: str) -> Any:
+        own = getattr(settings, f"{stage}_{name}")
+        return getattr(settings, name) if own is None else own
+
+    device: str = chosen("device")
+    return Placement(
+        device=device,
+        dtype=chosen("dtype"),
+        replicas=chosen("replicas") or _default_replicas(settings, stage, device),
+        executor=settings.executor,
+        cpus=chosen("cpus"),
+        gpus=chosen("gpus"),
+        ray=RayCluster(settings.ray_address, settings.ray_namespace),
+    )
+
+
+def _default_replicas(settings: Settings, stage: str, device: str) -> int:
+    """A second decoder of Piper voices uses what one leaves idle of a CPU's cores."""
+    pays = (
+        stage == "code2wav"
+        and settings.model in ("embedded", "piper-joe")
+        and settings.executor == "thread"
+        and num_cores() >= 2
+    )
+    if not pays or device.startswith("cuda"):
+        return 1
+    from stages.device import pick_device  # torch: only where it will run in this process
+
+    return 2 if pick_device(device).type == "cpu" else 1

@@ -65,11 +65,14 @@ class Sender(Protocol):
     def drained(self, request_id: str) -> bool:
         """Whether all that was sent, the end too, is consumed, or the receiver has hung up."""
 
+    def lost(self, request_id: str) -> bool:
+        """Whether the receiver is out of reach, and the lane will never be drained."""
+
     def close(self, request_id: str) -> None:
         """Forget the lane. If it was not drained, the receiver gets FAIL instead of the rest."""
 
     def changed(self) -> list[str]:
-        """The lanes whose room or drained state has changed since the last call."""
+        """The lanes whose room, drained or lost state has changed since the last call."""
 
     def flush(self) -> None:
         """Wake the receiver, once for all that was sent since the last flush."""

@@ -130,6 +130,10 @@ class MemorySender:
             lane = self._edge.lanes.get(request_id)
             return lane is None or lane.hung_up or (lane.ended and lane.unconsumed == 0)
 
+    def lost(self, request_id: str) -> bool:
+        """See Sender."""
+        return False
+
     def close(self, request_id: str) -> None:
         """See Sender."""
         with self._edge.lock:

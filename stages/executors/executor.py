@@ -10,7 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import anyio
 import structlog
@@ -23,7 +23,7 @@ from stages.worker import Wiring
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stages.connectors.contract import Receiver, Sender
+    from stages.connectors.contract import Edge
     from stages.executors.control import Order, Report
     from stages.executors.face import Face, Seat
     from stages.stage import Stage
@@ -37,20 +37,20 @@ STOP_S = 5.0
 class Port:
     """One pipeline position of a worker, as it is told to the place where the worker runs.
 
-    There is an inlet from each replica of the stage before, an outlet to each of the stage after.
+    `inlets` are its edges from each replica of the stage before, `outlets` to each of the next.
     """
 
     final: bool
-    open_inlets: tuple[Callable[[], Receiver], ...]
-    open_outlets: tuple[Callable[[], Sender], ...]
+    inlets: tuple[Edge, ...]
+    outlets: tuple[Edge, ...]
     max_unread: int
 
     def open(self) -> Wiring:
         """The position's ends of its edges; called where the worker runs."""
         return Wiring(
             self.final,
-            [open_inlet() for open_inlet in self.open_inlets],
-            [open_outlet() for open_outlet in self.open_outlets],
+            [edge.open_receiver() for edge in self.inlets],
+            [edge.open_sender() for edge in self.outlets],
             self.max_unread,
         )
 
@@ -60,6 +60,8 @@ class Executor(ABC):
 
     After the worker has ended, it can be started again.
     """
+
+    kind: ClassVar[str]  # as in a Placement
 
     def __init__(self, name: str, stage: Callable[..., Stage], *args: object) -> None:
         self.name = name

@@ -47,6 +47,7 @@ class Seat:
         self.host = host
         self.index = index  # among the seats of its worker
         self.is_up = False
+        self.cut: set[int] = set()  # the replicas of the stage before that cannot reach it now
         self.requests: dict[str, int] = {}  # each with the replica of the stage before
         self.work: dict[str, StageWork] = {}  # of those that were submitted
         self.aborts: dict[str, asyncio.Future[None]] = {}  # not acknowledged yet
@@ -139,7 +140,7 @@ class Face:
             if seat is None:
                 raise UnavailableError("the worker of this request is gone")
         else:
-            seat = self._bind(request_id, 0)
+            seat = self._bind(request_id, None)
         outlet = 0
         if stage_input.has_next and self._following is not None:
             outlet = self._following._bind(request_id, seat.number).number
@@ -200,14 +201,14 @@ class Face:
             self._up.clear()
             self._outputs.end(cause)
 
-    def _bind(self, request_id: str, inlet: int) -> Seat:
+    def _bind(self, request_id: str, inlet: int | None) -> Seat:
         """The worker with the fewest live requests; among equals, the one not chosen longest."""
-        up = [seat for seat in self._seats if seat.is_up]
+        up = [seat for seat in self._seats if seat.is_up and inlet not in seat.cut]
         if not up:
-            raise UnavailableError(str(self._down))
+            raise UnavailableError(str(self._down or "no worker of the next stage is in reach"))
         seat = min(up, key=lambda seat: seat.host.num_live)
         self._seats.remove(seat)
         self._seats.append(seat)
         self._bound[request_id] = seat
-        seat.requests[request_id] = inlet
+        seat.requests[request_id] = inlet or 0
         return seat

@@ -59,6 +59,8 @@ class _Wire(asyncio.Protocol):
 class ProcessExecutor(Executor):
     """See Executor; the stage's class and arguments must be picklable. One torch thread each."""
 
+    kind = "process"
+
     def __init__(self, name: str, stage: Callable[..., Stage], *args: object) -> None:
         super().__init__(name, stage, *args)
         if sys.platform != "linux":

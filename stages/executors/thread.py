@@ -58,6 +58,8 @@ class ThreadMailbox:
 class ThreadExecutor(Executor):
     """See Executor."""
 
+    kind = "thread"
+
     def __init__(self, name: str, stage: Callable[..., Stage], *args: object) -> None:
         super().__init__(name, stage, *args)
         self._mailbox = ThreadMailbox()

@@ -10,15 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.errors import CheckpointError
-from stages.executors.process import ProcessExecutor
-from stages.executors.thread import ThreadExecutor
 
 if TYPE_CHECKING:
-    from stages.executors.executor import Executor
     from stages.pipelines.config import BuildConfig
     from stages.pipelines.deployment import Deployment
 
-EXECUTORS: dict[str, type[Executor]] = {"thread": ThreadExecutor, "process": ProcessExecutor}
 MODELS = ("embedded", "piper-joe", "fake")
 
 
@@ -28,18 +24,17 @@ def build(model: str, config: BuildConfig) -> Deployment:
     Raises CheckpointError where a checkpoint is not there or is of no known kind. Imports a builder
     only when it is asked for: the fakes run without torch.
     """
-    executor = EXECUTORS[config.executor]
     if model in ("embedded", "piper-joe"):
         from stages.pipelines.embedded import build_embedded
 
-        return build_embedded(config, executor, chats=model == "embedded")
+        return build_embedded(config, chats=model == "embedded")
     if model == "fake":
         from stages.pipelines.fake import build_fake
 
-        return build_fake(executor, config.thinker, config.talker, config.code2wav)
+        return build_fake(config.thinker, config.talker, config.code2wav)
     if "/" not in model and not Path(model).is_dir():
         known = ", ".join(MODELS)
         raise CheckpointError(f"no model {model!r}: no folder of that name, and none of {known}")
     from stages.pipelines.qwen3_tts import build_qwen3_tts
 
-    return build_qwen3_tts(model, config, executor)
+    return build_qwen3_tts(model, config)

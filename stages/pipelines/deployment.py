@@ -14,44 +14,19 @@ import anyio
 
 from stages.connectors.memory import MemoryConnector
 from stages.connectors.shared_memory import SharedMemoryEdge
+from stages.errors import StartError
 from stages.executors.executor import Port
 from stages.executors.face import Face
+from stages.executors.process import ProcessExecutor
 from stages.executors.thread import ThreadExecutor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from stages.connectors.contract import Edge
     from stages.executors.executor import Executor
-    from stages.pipelines.config import Placement
     from stages.pipelines.pipeline import Pipeline
-    from stages.stage import Stage
-
-
-@dataclass(frozen=True, slots=True)
-class Replicas:
-    """A stage by its name, and the workers that share its requests."""
-
-    name: str
-    workers: tuple[Executor, ...]
-
-    @property
-    def num_up(self) -> int:
-        """How many of them run."""
-        return sum(worker.is_up for worker in self.workers)
-
-
-def staff(
-    executor: type[Executor],
-    placement: Placement,
-    name: str,
-    stage: Callable[..., Stage],
-    *args: object,
-) -> Replicas:
-    """The workers of a stage: `name`, or `name-0`, `name-1`, ... where there are several."""
-    count = placement.replicas
-    names = [name] if count == 1 else [f"{name}-{n}" for n in range(count)]
-    return Replicas(name, tuple(executor(each, stage, *args) for each in names))
+    from stages.pipelines.staff import Replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +58,8 @@ def wire(positions: Sequence[Position]) -> tuple[tuple[Face, ...], list[Edge]]:
         for n, worker in enumerate(positions[k].stage.workers):
             port = Port(
                 positions[k].final,
-                tuple(row[n].open_receiver for row in hops[k - 1]) if k else (),
-                tuple(edge.open_sender for edge in hops[k][n]) if k < len(hops) else (),
+                tuple(row[n] for row in hops[k - 1]) if k else (),
+                tuple(hops[k][n]) if k < len(hops) else (),
                 positions[k].max_unread,
             )
             worker.join(face, port)
@@ -93,10 +68,18 @@ def wire(positions: Sequence[Position]) -> tuple[tuple[Face, ...], list[Edge]]:
 
 
 def connect(sender: Executor, receiver: Executor, max_chunks: int) -> Edge:
-    """The edge that fits where its ends are."""
+    """The edge that fits where its ends are. StartError where none does."""
     if isinstance(sender, ThreadExecutor) and isinstance(receiver, ThreadExecutor):
         return MemoryConnector(receiver.ring, sender.ring, max_chunks)
-    return SharedMemoryEdge.create(f"{sender.name}>{receiver.name}", max_chunks)
+    if isinstance(sender, ProcessExecutor) and isinstance(receiver, ProcessExecutor):
+        return SharedMemoryEdge.create(f"{sender.name}>{receiver.name}", max_chunks)
+    if sender.kind == receiver.kind == "ray":
+        from stages.executors.on_ray import link
+
+        return link(sender, receiver, max_chunks)
+    raise StartError(
+        f"{sender.name} in a {sender.kind} cannot send to {receiver.name} in a {receiver.kind}"
+    )
 
 
 class Deployment:

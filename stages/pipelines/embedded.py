@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from stages.code2wav.config import Code2WavConfig
 from stages.errors import StartError
 from stages.executors.launch import StageClass
-from stages.pipelines.deployment import Deployment, Position, staff, wire
+from stages.pipelines.deployment import Deployment, Position, wire
 from stages.pipelines.pipeline import Pipeline
+from stages.pipelines.staff import staff
 from stages.talker.catalogue import current_voices
 from stages.talker.config import TalkerConfig
 from stages.talker.text.clean import speakable
@@ -23,7 +24,6 @@ from stages.thinker.model_files import prepare
 from stages.thinker.prompts import SmolPrompts
 
 if TYPE_CHECKING:
-    from stages.executors.executor import Executor
     from stages.pipelines.config import BuildConfig
     from stages.pipelines.pipeline import Voice
 
@@ -33,16 +33,13 @@ UNREAD_AUDIO = 3
 LATENT_CHUNKS = 2
 
 
-def build_embedded(
-    config: BuildConfig, executor: type[Executor], *, chats: bool = True
-) -> Deployment:
+def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
     """The deployment of both models, or (`chats` False) of the one that only speaks."""
     find = partial(current_voices, config.voices_dir)
     voices = find()
     first = _first_voice(voices, config.voice)
     on = config.talker
     talker = staff(
-        executor,
         on,
         "talker",
         StageClass("stages.talker.stage", "TalkerStage"),
@@ -50,7 +47,6 @@ def build_embedded(
     )
     on = config.code2wav
     code2wav = staff(
-        executor,
         on,
         "code2wav",
         StageClass("stages.code2wav.stage", "Code2WavStage"),
@@ -74,7 +70,6 @@ def build_embedded(
     files = prepare(config.cache_dir)  # converts the weights the first time
     on = config.thinker
     thinker = staff(
-        executor,
         on,
         "thinker",
         StageClass("stages.thinker.stage", "ThinkerStage"),

@@ -5,30 +5,25 @@ For tests, for other people's client tests, and for measuring the control path a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.fakes.prompts import FakePrompts
 from stages.fakes.stages import VOICES, FakeCode2Wav, FakeTalker, FakeThinker
 from stages.pipelines.config import Placement
-from stages.pipelines.deployment import Deployment, Position, staff, wire
+from stages.pipelines.deployment import Deployment, Position, wire
 from stages.pipelines.pipeline import Pipeline, Voice
-
-if TYPE_CHECKING:
-    from stages.executors.executor import Executor
+from stages.pipelines.staff import staff
 
 ONE = Placement()
 
 
 def build_fake(
-    executor: type[Executor],
     on_thinker: Placement = ONE,
     on_talker: Placement = ONE,
     on_code2wav: Placement = ONE,
 ) -> Deployment:
-    """The deployment of `fake-speech` and `fake-chat`, each worker in an `executor` of its own."""
-    thinker = staff(executor, on_thinker, "thinker", FakeThinker)
-    talker = staff(executor, on_talker, "talker", FakeTalker)
-    code2wav = staff(executor, on_code2wav, "code2wav", FakeCode2Wav)
+    """The deployment of `fake-speech` and `fake-chat`, each stage placed as it says."""
+    thinker = staff(on_thinker, "thinker", FakeThinker)
+    talker = staff(on_talker, "talker", FakeTalker)
+    code2wav = staff(on_code2wav, "code2wav", FakeCode2Wav)
     speech_faces, speech_edges = wire(
         [Position(talker, final=False), Position(code2wav, final=True)]
     )

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from stages.code2wav.qwen.config import QwenCode2WavConfig
 from stages.executors.launch import StageClass
 from stages.hub import model_folder
-from stages.pipelines.deployment import Deployment, Position, staff, wire
+from stages.pipelines.deployment import Deployment, Position, wire
 from stages.pipelines.pipeline import Pipeline, Voice
+from stages.pipelines.staff import staff
 from stages.talker.qwen.config import QwenTalkerConfig
 from stages.talker.qwen.model_config import read_config
 from stages.talker.qwen.recordings import RATE_HZ, find_recordings
@@ -22,7 +23,6 @@ from stages.talker.qwen.vocabulary import TextVocabulary
 from stages.talker.text.clean import speakable
 
 if TYPE_CHECKING:
-    from stages.executors.executor import Executor
     from stages.pipelines.config import BuildConfig
     from stages.talker.qwen.model_config import QwenTtsConfig
 
@@ -53,13 +53,12 @@ UNREAD_AUDIO = 8
 CODEC_FRAMES = 64
 
 
-def build_qwen3_tts(model: str, config: BuildConfig, executor: type[Executor]) -> Deployment:
+def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
     """The deployment of one checkpoint. Raises CheckpointError."""
     folder = model_folder(model, FILES, NEEDED)
     tts = read_config(folder)
     on = config.talker
     talker = staff(
-        executor,
         on,
         "talker",
         StageClass("stages.talker.qwen.stage", "QwenTalkerStage"),
@@ -73,7 +72,6 @@ def build_qwen3_tts(model: str, config: BuildConfig, executor: type[Executor]) -
     )
     on = config.code2wav
     code2wav = staff(
-        executor,
         on,
         "code2wav",
         StageClass("stages.code2wav.qwen.stage", "QwenCode2WavStage"),

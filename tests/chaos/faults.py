@@ -18,7 +18,6 @@ from server.settings import Settings
 from stages.errors import RequestError
 from stages.fakes.stages import FakeTalker
 from stages.pipelines import fake
-from stages.pipelines.build import EXECUTORS
 from stages.pipelines.config import Placement
 
 LINGER_S = 0.3
@@ -60,8 +59,8 @@ def main(port, executor, replicas):
         log_level="error",
     )
     configure_logs(settings)
-    on = Placement(replicas=replicas)
-    service = Service(settings, lambda: fake.build_fake(EXECUTORS[executor], on, on, on))
+    on = Placement(executor=executor, replicas=replicas)
+    service = Service(settings, lambda: fake.build_fake(on, on, on))
     anyio.run(serve, service, listen(settings), lambda line: print(line, flush=True))  # noqa: T201
 
 

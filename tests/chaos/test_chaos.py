@@ -113,6 +113,13 @@ def ready(port):
     return httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200
 
 
+def all_up(port):
+    """Whether every worker runs, not only one of each stage."""
+    answer = httpx2.get(f"http://127.0.0.1:{port}/health/ready")
+    stages = answer.json().get("stages", {}).values()
+    return answer.status_code == 200 and all(each["up"] == each["workers"] for each in stages)
+
+
 def talkers_up(port):
     answer = httpx2.get(f"http://127.0.0.1:{port}/health/ready")
     return answer.json()["stages"]["talker"]["up"]
@@ -128,14 +135,14 @@ async def test_in_a_storm_over_replicas_every_request_ends_once(replicated):
 
 async def a_storm_leaves_nothing(process, port):
     await storm(port, 90, seed=0, width=60)  # the web server's thread pool grows to its size
-    assert until(lambda: ready(port))
+    assert until(lambda: all_up(port))
     before = holding(process.pid)
     endings = await storm(port, STORM)
     assert sum(endings.values()) - endings["503"] >= STORM - NUM_DEATHS
     assert not [ending for ending in endings if ending.startswith("WRONG")], endings
     assert endings["done"] > STORM / 3, endings
     assert endings["error"] > 0, endings
-    assert until(lambda: ready(port))
+    assert until(lambda: all_up(port))
     assert (await post(port, *speech("all is well"))).ending == "done"
     assert until(lambda: holding(process.pid).descriptors <= before.descriptors)
     after = holding(process.pid)

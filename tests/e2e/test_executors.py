@@ -11,7 +11,7 @@ import pytest
 from server.service import Service
 from server.settings import Settings
 from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig
+from stages.pipelines.config import BuildConfig, Placement
 from tests.server.loopback import serving
 
 pytestmark = pytest.mark.model
@@ -24,7 +24,8 @@ def in_processes(model_cache_dir):
     deployments = []
 
     def deploy():
-        deployments.append(build("embedded", BuildConfig(model_cache_dir, executor="process")))
+        on = Placement(executor="process")
+        deployments.append(build("embedded", BuildConfig(model_cache_dir, on, on, on)))
         return deployments[0]
 
     service = Service(Settings(port=0), deploy)

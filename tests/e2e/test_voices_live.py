@@ -12,7 +12,7 @@ from benchmarks.read_back import num_errors, words
 from server.service import Service
 from server.settings import Settings
 from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig
+from stages.pipelines.config import BuildConfig, Placement
 from tests.server.loopback import serving
 from tests.stages.talker.onnx_writer import write_voice
 
@@ -24,7 +24,8 @@ KINDS = ("money", "dates", "units", "abbreviations", "markdown", "lists", "links
 
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_a_new_voice_is_spoken_after_a_reload(model_cache_dir, tmp_path, executor):
-    config = BuildConfig(model_cache_dir, executor=executor, voices_dir=tmp_path)
+    on = Placement(executor=executor)
+    config = BuildConfig(model_cache_dir, on, on, on, voices_dir=tmp_path)
     service = Service(Settings(port=0), partial(build, "piper-joe", config))
     with serving(service, start_s=120) as address:
         speech, reload = (

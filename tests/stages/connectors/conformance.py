@@ -85,6 +85,14 @@ def test_a_chunk_for_a_lane_that_is_not_open_is_dropped_and_counted(edge):
     assert edge.stats().num_dropped == 1
 
 
+def test_nothing_is_lost_while_both_ends_are_there(edge):
+    edge.sender.open("a")
+    edge.sender.send("a", CHUNKS[0])
+    received(edge)
+    assert not edge.sender.lost("a")
+    assert not edge.sender.lost("b")
+
+
 def test_closing_a_lane_early_frees_what_is_unread_and_tells_the_receiver(edge):
     edge.sender.open("a")
     edge.sender.open("b")

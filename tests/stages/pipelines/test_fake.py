@@ -6,8 +6,6 @@ import pytest
 
 from orchestrator import AsyncChunkOrchestrator, Orchestrator
 from stages.errors import StartError
-from stages.executors.process import ProcessExecutor
-from stages.executors.thread import ThreadExecutor
 from stages.messages import (
     AudioChunk,
     AudioEnd,
@@ -19,7 +17,7 @@ from stages.messages import (
     ThinkerParams,
 )
 from stages.pipelines.config import Placement
-from stages.pipelines.deployment import Deployment, staff
+from stages.pipelines.deployment import Deployment
 from stages.pipelines.fake import build_fake
 from stages.pipelines.pipeline import (
     Message,
@@ -27,18 +25,19 @@ from stages.pipelines.pipeline import (
     prewarm_fn,
     speech_request,
 )
+from stages.pipelines.staff import staff
 
 VOICE = TalkerParams("fake-low", seed=1)
 
 
 @pytest.fixture(
-    params=[(ThreadExecutor, 1), (ProcessExecutor, 1), (ThreadExecutor, 2), (ProcessExecutor, 3)],
+    params=[("thread", 1), ("process", 1), ("thread", 2), ("process", 3)],
     ids=["thread", "process", "2 threads", "3 processes"],
 )
 async def deployment(request):
     executor, replicas = request.param
-    on = Placement(replicas=replicas)
-    deployment = build_fake(executor, on, on, on)
+    on = Placement(executor=executor, replicas=replicas)
+    deployment = build_fake(on, on, on)
     await deployment.start()
     yield deployment
     await deployment.stop()
@@ -138,10 +137,11 @@ class Broken:
         raise FileNotFoundError("no weights")
 
 
-@pytest.mark.parametrize("executor", [ThreadExecutor, ProcessExecutor])
+@pytest.mark.parametrize("executor", ["thread", "process"])
 async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(executor):
-    fine = build_fake(executor)
-    deployment = Deployment([*fine.stages, staff(executor, Placement(), "talker2", Broken)], [], [])
+    on = Placement(executor=executor)
+    fine = build_fake(on, on, on)
+    deployment = Deployment([*fine.stages, staff(on, "talker2", Broken)], [], [])
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start()
     assert not any(worker.is_up for worker in deployment.workers)

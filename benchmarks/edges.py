@@ -1,0 +1,196 @@
+"""What a chunk costs from stage to stage, for each executor and the connector that goes with it.
+
+`python -m benchmarks.edges` runs a source and a sink without computation: chunks one by one, for
+how long one is under way, and as fast as they go. Prints a table and writes JSON. Needs the extra
+`ray`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import statistics
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import structlog
+
+from orchestrator import AsyncChunkOrchestrator
+from stages.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
+from stages.pipelines.config import Placement, RayCluster
+from stages.pipelines.deployment import Deployment, Position, wire
+from stages.pipelines.pipeline import prewarm_fn
+from stages.pipelines.staff import staff
+from stages.stage import Emit
+
+RESULTS = Path(__file__).parent / "results"
+SIZES = (4_800, 40_000)
+PACED, PAUSE_S = 300, 0.003
+FAST = 3_000
+WAYS = (
+    ("thread", "memory"),
+    ("process", "shared memory"),
+    ("ray", "shared memory, handed over"),
+    ("ray", "ZeroMQ over TCP"),
+)
+
+
+class Null:
+    """What source and sink share."""
+
+    def load(self):
+        """Nothing to load."""
+
+    def warm(self):
+        """Nothing to warm."""
+
+    def end_input(self, request_id):
+        """See Stage."""
+
+    def wants_chunk(self, request_id):
+        """Always."""
+        return True
+
+
+class Source(Null):
+    """Sends `speaker` chunks of `seed` bytes; `speed` 0 is as fast as they go."""
+
+    def open(self, request_id, params):
+        """See Stage."""
+        self.params, self.left = params, params.speaker
+
+    def feed(self, request_id, chunk):
+        """Not used."""
+
+    def ready(self, request_id):
+        """Always."""
+        return True
+
+    def step(self, room):
+        """As many as there is room for, or one after a pause; each says when it was sent."""
+        for request_id, count in room.items():
+            if self.params.speed:
+                threading.Event().wait(PAUSE_S)
+                count = 1
+            for _ in range(min(count, self.left)):
+                self.left -= 1
+                samples = np.zeros(self.params.seed // 4, np.float32)
+                yield Emit(request_id, LatentChunk(samples, True, True, time.monotonic()))
+            if not self.left:
+                yield Emit(request_id, end=AudioEnd(0, 0))
+
+    def close(self, request_id):
+        """See Stage."""
+
+
+class Sink(Null):
+    """Reports how long each chunk was under way, at the end."""
+
+    def open(self, request_id, params):
+        """See Stage."""
+        self.took, self.ended = [], False
+
+    def feed(self, request_id, chunk):
+        """See Stage."""
+        self.took.append(time.monotonic() - chunk.pause_s)
+
+    def end_input(self, request_id):
+        """See Stage."""
+        self.ended = True
+
+    def ready(self, request_id):
+        """Only for the end."""
+        return self.ended
+
+    def step(self, room):
+        """The report, then the end."""
+        for request_id in room:
+            yield Emit(request_id, TextChunk(json.dumps(self.took)))
+            yield Emit(request_id, end=AudioEnd(0, 0))
+
+    def close(self, request_id):
+        """See Stage."""
+
+
+async def run(orchestrator, size, count, paced):
+    """Seconds for all, and seconds under way of each."""
+    params = TalkerParams("", seed=size, speaker=count, speed=float(paced))
+    began = time.perf_counter()
+    async with orchestrator.stream(Request((params, params), (TextChunk(""),))) as outputs:
+        texts = [o.data.text async for o in outputs if isinstance(o.data, TextChunk)]
+    return time.perf_counter() - began, json.loads(texts[0])
+
+
+def without_doors():
+    """Let workers on Ray believe that they are on different machines."""
+    from stages.executors.on_ray import Link
+
+    plain = Link.introduce
+
+    def introduce(link):
+        if link.address is not None:
+            link.address = replace(link.address, door="")
+        plain(link)
+
+    Link.introduce = introduce
+
+
+async def measure(executor, connector):
+    """Figures for one way."""
+    if "ZeroMQ" in connector:
+        without_doors()
+    on = Placement(executor=executor, ray=RayCluster(namespace=connector))
+    source, sink = staff(on, "source", Source), staff(on, "sink", Sink)
+    faces, edges = wire([Position(source, final=False), Position(sink, final=True)])
+    deployment = Deployment([source, sink], [], edges)
+    await deployment.start(60)
+    orchestrator = AsyncChunkOrchestrator(faces, {1}, prewarm_fn)
+    await orchestrator.start()
+    rows = []
+    for size in SIZES:
+        await run(orchestrator, size, 200, False)
+        _, took = await run(orchestrator, size, PACED, True)
+        seconds, _ = await run(orchestrator, size, FAST, False)
+        rows.append(
+            {
+                "executor": executor,
+                "connector": connector,
+                "bytes": size,
+                "median_us": 1e6 * statistics.median(took),
+                "p95_us": 1e6 * statistics.quantiles(took, n=20)[-1],
+                "chunks_per_s": FAST / seconds,
+            }
+        )
+    await orchestrator.shutdown()
+    await deployment.stop()
+    return rows
+
+
+async def measure_all():
+    """All ways, in one event loop: Ray belongs to the thread that joined it."""
+    rows = []
+    for way in WAYS:
+        for row in await measure(*way):
+            rows.append(row)
+            print(
+                f"{row['executor']:8} {row['connector']:26} {row['bytes']:>6} bytes: "
+                f"{row['median_us']:6.0f} us ({row['p95_us']:.0f} at 95%), "
+                f"{row['chunks_per_s']:8,.0f} a second",
+                flush=True,
+            )
+    return rows
+
+
+def main():
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    rows = asyncio.run(measure_all())
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "edges.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

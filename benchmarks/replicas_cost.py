@@ -1,0 +1,132 @@
+"""What admission, binding and the gate cost as a stage gets more workers: null workers, 1 to 16.
+
+`python -m benchmarks.replicas_cost` prints CPU per request (admitted, three stages bound and
+submitted, three ends, terminal, gone) and per chunk, with a thousand requests live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import statistics
+import time
+from pathlib import Path
+
+import structlog
+
+from orchestrator import Admission
+from orchestrator.async_chunk import AsyncChunkOrchestrator
+from stages.executors.control import Output, Submit
+from stages.executors.face import Face
+from stages.messages import StageInput, StageOutput
+
+RESULTS = Path(__file__).parent / "results"
+REPLICAS = (1, 2, 4, 8, 16)
+LIVE, CHUNKS, ROUNDS = 1_000, 20_000, 5
+
+
+class NullWorker:
+    """Takes everything; reports what it is told."""
+
+    def __init__(self, submitted):
+        self.name = "null"
+        self.seat = None
+        self.submitted = submitted
+        self.open = []
+
+    @property
+    def num_live(self):
+        return len(self.seat.requests)
+
+    def post(self, order):
+        if isinstance(order, Submit):
+            self.open.append(order.request_id)
+            self.submitted.append(order)
+
+    def report(self, request_id, data, finished):
+        self.seat.deliver(Output(0, StageOutput(request_id, data, finished)))
+
+
+class Fleet:
+    """Three stages of `replicas` workers, and `LIVE` requests that were let in."""
+
+    def __init__(self, replicas):
+        self.stages, self.submitted, faces = [], [], []
+        for _ in range(3):
+            face, workers = Face(faces[0] if faces else None), []
+            for _ in range(replicas):
+                worker = NullWorker(self.submitted)
+                worker.seat = face.seat(worker, 0)
+                worker.seat.worker_started()
+                workers.append(worker)
+            faces.insert(0, face)
+            self.stages.insert(0, workers)
+        admission = Admission(LIVE, LIVE)
+        self.orchestrator = AsyncChunkOrchestrator(
+            faces, {0, 2}, lambda k, _: StageInput(None, None, k < 2), admission=admission
+        )
+
+    async def one(self):
+        """A client's life: in, all outputs, gone."""
+        async with self.orchestrator.stream(StageInput(None, (), True)) as outputs:
+            async for _ in outputs:
+                pass
+
+    async def full(self, tasks):
+        """`LIVE` requests, all submitted everywhere."""
+        for _ in range(LIVE):
+            tasks.create_task(self.one())
+        self.submitted.clear()
+        while len(self.submitted) < 3 * LIVE:  # noqa: ASYNC110 - until the handler is through
+            await asyncio.sleep(0)
+
+    def end_all(self):
+        for stage in self.stages:
+            for worker in stage:
+                for request_id in worker.open:
+                    worker.report(request_id, None, True)
+                worker.open.clear()
+
+
+async def measure(replicas):
+    """CPU microseconds per request and per chunk."""
+    fleet = Fleet(replicas)
+    await fleet.orchestrator.start()
+    per_request, per_chunk = [], []
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        async with asyncio.TaskGroup() as tasks:
+            await fleet.full(tasks)
+            chunks_began = time.process_time()
+            for n in range(0, CHUNKS, LIVE):
+                for worker in fleet.stages[2]:
+                    for request_id in worker.open:
+                        worker.report(request_id, n, False)
+                for _ in range(4):
+                    await asyncio.sleep(0)
+            chunks_s = time.process_time() - chunks_began
+            fleet.end_all()
+        per_request.append((time.process_time() - began - chunks_s) / LIVE)
+        per_chunk.append(chunks_s / CHUNKS)
+    await fleet.orchestrator.shutdown()
+    return 1e6 * statistics.median(per_request), 1e6 * statistics.median(per_chunk)
+
+
+def main():
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000)
+    rows = []
+    for replicas in REPLICAS:
+        request_us, chunk_us = asyncio.run(measure(replicas))
+        rows.append({"replicas": replicas, "request_us": request_us, "chunk_us": chunk_us})
+        print(f"{replicas:>3} workers: {request_us:6.1f} us per request, {chunk_us:5.1f} per chunk")
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "replicas_cost.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

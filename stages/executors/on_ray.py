@@ -1,0 +1,344 @@
+"""The Ray executor: a stage worker in an actor, somewhere in a cluster, shared with other servers.
+
+Ray places the actor, starts it again when it or its node dies, and tells where it is. The server
+then talks to it over a line of its own (`line.py`), whose end is how it learns of a death; it
+holds a lease on the actor (`actor.py`), and tells the workers of neighbouring stages where they
+find each other. A worker is up when it is loaded and linked with all neighbours that are up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import ray
+import structlog
+from ray.exceptions import ActorDiedError, RayError
+
+from stages.connectors.remote import RemoteEdge
+from stages.errors import StartError
+from stages.executors.actor import LEASE_S, ActorSpec, StageActor
+from stages.executors.executor import Executor
+from stages.executors.line import Hello, Left, Line, Linked, Reach, Ready
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stages.connectors.remote import Address
+    from stages.executors.actor import Where
+    from stages.executors.control import Order
+    from stages.executors.executor import Port
+    from stages.executors.face import Face, Seat
+    from stages.pipelines.config import Placement, RayCluster
+    from stages.stage import Stage
+
+log = structlog.get_logger(__name__)
+
+RENEW_S = LEASE_S / 4
+ANSWER_S = 3.0  # how long an actor may take to answer before it is ended
+RELINK_S = 5.0  # how long two workers that are up may be out of each other's reach
+
+# Of a cluster that is started here: nothing is reported to anybody, and workers are not nicer than
+# other processes.
+LOCAL = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+
+_joining = threading.Lock()
+
+
+def join(cluster: RayCluster) -> None:
+    """Be part of the cluster, or start one. Does nothing where this process is part of one."""
+    with _joining:
+        if not ray.is_initialized():
+            os.environ.update(LOCAL | os.environ)  # noqa: TID251 - read by Ray alone
+            ray.init(
+                cluster.address or "local",
+                namespace=cluster.namespace,
+                log_to_driver=False,
+                configure_logging=False,
+            )
+
+
+@dataclass(slots=True)
+class Link:
+    """An edge from one worker to another, as this server knows it."""
+
+    name: str
+    sender: RayExecutor
+    receiver: RayExecutor
+    address: Address | None = None
+    is_up: bool = False
+    seat: Seat | None = None  # the receiver's, and the number of the edge there
+    number: int = 0
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether both ends are there."""
+        return self.sender.is_attached and self.receiver.is_attached
+
+    def turn(self, is_up: bool) -> None:
+        """It came up, or it is gone: requests are bound accordingly."""
+        self.is_up = is_up
+        if self.seat is not None:
+            (self.seat.cut.discard if is_up else self.seat.cut.add)(self.number)
+
+    def introduce(self) -> None:
+        """Tell the sender where the receiver is, once both are there."""
+        if self.is_wanted and self.address is not None:
+            self.sender.post(Reach(self.name, self.address))
+
+
+def link(sender: Executor, receiver: Executor, max_chunks: int) -> RemoteEdge:
+    """A new edge between two workers on Ray. All servers name it the same."""
+    assert isinstance(sender, RayExecutor)
+    assert isinstance(receiver, RayExecutor)
+    number = sum(each.receiver is receiver for each in sender.links)
+    new = Link(f"{sender.name}>{receiver.name}:{number}", sender, receiver)
+    sender.links.append(new)
+    receiver.links.append(new)
+    return RemoteEdge(new.name, max_chunks)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One time that this server attached to the actor, or tries to."""
+
+    server: str = field(default_factory=lambda: secrets.token_hex(8))
+    actor: Any = None
+    where: Where | None = None
+    line: Line | None = None
+    is_ready: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+
+class RayExecutor(Executor):
+    """See Executor; the stage's class and arguments must be picklable."""
+
+    kind = "ray"
+
+    def __init__(
+        self, placement: Placement, name: str, stage: Callable[..., Stage], *args: object
+    ) -> None:
+        super().__init__(name, stage, *args)
+        self.links: list[Link] = []
+        self._placement = placement
+        self._attempt: _Attempt | None = None
+        self._others = 0  # requests of other servers, as was heard last
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the worker answers on its line."""
+        return self._attempt is not None and self._attempt.is_ready
+
+    @property
+    def node_id(self) -> str | None:
+        """The node that Ray placed it on."""
+        where = self._attempt.where if self._attempt is not None else None
+        return where.node_id if where is not None else None
+
+    @property
+    def num_live(self) -> int:
+        """See Executor; those of other servers count, as far as known."""
+        return super().num_live + self._others
+
+    def join(self, face: Face, port: Port) -> None:
+        """See Executor."""
+        super().join(face, port)
+        by_name = {each.name: each for each in self.links}
+        for number, edge in enumerate(port.inlets):
+            assert isinstance(edge, RemoteEdge)
+            into = by_name[edge.name]
+            into.seat, into.number = self._seats[-1], number
+            into.turn(False)
+
+    def post(self, order: Order | Reach) -> None:
+        """See Executor."""
+        if self._attempt is not None and self._attempt.line is not None:
+            self._attempt.line.send(order)
+
+    def kill(self) -> None:
+        """See Executor. Ray starts the actor again, for whoever holds a lease."""
+        if self._attempt is not None and self._attempt.actor is not None:
+            self._end(self._attempt)
+        self._part("killed")
+
+    def _stop_loading(self) -> None:
+        """Others may wait for it: it ends by itself if nobody attaches."""
+        self._part(None)
+
+    async def _launch(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        attempt = self._attempt = _Attempt()
+        spec = ActorSpec(self.name, self._make_stage, tuple(self._ports))
+        asked = asyncio.get_running_loop().run_in_executor(None, self._ask_for, spec, attempt)
+        asked.add_done_callback(lambda _: self._on_asked(attempt, asked))
+
+    def _on_asked(self, attempt: _Attempt, asked: asyncio.Future[Any]) -> None:
+        if self._attempt is not attempt:
+            return
+        if error := asked.exception():
+            self._part(str(error))
+        else:
+            self._when(asked.result(), attempt, self._on_attached)
+
+    def _ask_for(self, spec: ActorSpec, attempt: _Attempt) -> Any:
+        """The actor, there already or to be placed, is asked for a lease."""
+        on = self._placement
+        join(on.ray)
+        attempt.actor = (
+            ray.remote(StageActor)
+            .options(
+                name=self.name,
+                namespace=on.ray.namespace,
+                get_if_exists=True,
+                lifetime="detached",
+                max_restarts=-1,
+                max_task_retries=-1,
+                num_cpus=on.cpus if on.ray.address else 0,  # on one machine all share all
+                num_gpus=on.gpus,
+                scheduling_strategy="SPREAD",
+            )
+            .remote(spec)
+        )
+        return attempt.actor.attach.remote(attempt.server, spec.shape)
+
+    def _when(self, answer: Any, attempt: _Attempt, then: Callable[[_Attempt, Any], None]) -> None:
+        """Call `then` on the loop with Ray's answer, unless the attempt is over by then."""
+        loop = asyncio.get_running_loop()
+
+        def on_loop() -> None:
+            if self._attempt is attempt:
+                try:
+                    result = future.result()
+                except (RayError, StartError) as error:
+                    self._on_refused(error)
+                else:
+                    then(attempt, result)
+
+        def on_answer(_: object) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(on_loop)
+
+        future = answer.future()
+        future.add_done_callback(on_answer)
+
+    def _on_refused(self, error: Exception) -> None:
+        cause = getattr(error, "cause", None) or error
+        died = isinstance(error, ActorDiedError) and not error.actor_init_failed
+        if died and self._attempt is not None and self._attempt.where is None:
+            self._begin()  # its last server had just left: there will be another
+        elif died:
+            self._part("its actor is gone")
+        else:
+            self._part(str(cause).strip().splitlines()[-1])
+
+    def _on_attached(self, attempt: _Attempt, where: Where) -> None:
+        attempt.where = where
+        attempt.line = Line(where.line, self._on_message, self._on_lost)
+        attempt.line.send(Hello(attempt.server))
+        asyncio.get_running_loop().call_later(ANSWER_S, self._expect_ready, attempt)
+        self._renew_later(attempt)
+
+    def _expect_ready(self, attempt: _Attempt) -> None:
+        if self._attempt is attempt and not attempt.is_ready:
+            self.kill()
+
+    def _on_lost(self) -> None:
+        """The line's other end is gone or silent. Dead, Ray knows; if not, it is to be ended."""
+        attempt = self._attempt
+        assert attempt is not None
+        self._part("it is out of reach")
+        alive = attempt.actor.renew.options(max_task_retries=0).remote("").future()
+
+        def judge() -> None:
+            if not alive.done():
+                self._end(attempt)
+
+        asyncio.get_running_loop().call_later(ANSWER_S, judge)
+
+    def _end(self, attempt: _Attempt) -> None:
+        log.error("actor_silent", stage=self.name)
+        ray.kill(attempt.actor, no_restart=False)
+
+    def _renew_later(self, attempt: _Attempt) -> None:
+        loop = asyncio.get_running_loop()
+        attempt.timer = loop.call_later(RENEW_S, self._renew, attempt)
+
+    def _renew(self, attempt: _Attempt) -> None:
+        answer = attempt.actor.renew.options(max_task_retries=0).remote(attempt.server)
+        self._when(answer, attempt, self._on_renewed)
+
+    def _on_renewed(self, attempt: _Attempt, num_live: int | None) -> None:
+        if num_live is None:
+            self._part("its lease ran out")
+        else:
+            self._others = max(0, num_live - super().num_live)
+            self._renew_later(attempt)
+
+    def _on_message(self, message: Any) -> None:
+        match message:
+            case Ready(links):
+                self._on_ready_to_link(dict(links))
+            case Linked(name, is_up):
+                self._on_linked(name, is_up)
+            case Left():
+                self._part(None)
+            case reports:
+                self._on_reports(reports)
+
+    def _on_ready_to_link(self, links: dict[str, bool]) -> None:
+        attempt = self._attempt
+        assert attempt is not None
+        assert attempt.where is not None
+        attempt.is_ready = True
+        for each in self.links:
+            if each.receiver is self:
+                each.address = attempt.where.inlets[each.name]
+                each.turn(links[each.name])
+            each.introduce()
+        self._settle()
+
+    def _on_linked(self, name: str, is_up: bool) -> None:
+        changed = next(each for each in self.links if each.name == name and each.receiver is self)
+        changed.turn(is_up)
+        self._settle()
+        changed.sender._settle()
+        if not is_up:
+            log.warning("link_down", edge=name)
+            loop = asyncio.get_running_loop()
+            loop.call_later(RELINK_S, self._judge, changed, self._attempt, changed.sender._attempt)
+
+    def _judge(self, link: Link, ours: _Attempt | None, theirs: _Attempt | None) -> None:
+        """Two workers that both answer us do not reach each other: place the receiver again."""
+        same = ours is self._attempt and theirs is link.sender._attempt
+        if same and link.is_wanted and not link.is_up:
+            log.error("stage_out_of_reach", edge=link.name)
+            self.kill()
+
+    def _settle(self) -> None:
+        """Up, once linked with every neighbour that is there."""
+        if self.is_attached and all(each.is_up for each in self.links if each.is_wanted):
+            self._on_ready()
+
+    def _part(self, reason: str | None) -> None:
+        """The worker is gone for this server, which holds no lease on it any more."""
+        attempt, self._attempt = self._attempt, None
+        if attempt is None:
+            return
+        if attempt.timer is not None:
+            attempt.timer.cancel()
+        if attempt.line is not None:
+            attempt.line.close()
+        if attempt.actor is not None:
+            attempt.actor.detach.options(max_task_retries=0).remote(attempt.server)
+        self._others = 0
+        for each in self.links:
+            each.turn(False)
+        self._on_end(reason)
+        for each in self.links:  # a neighbour may have waited for this one
+            (each.receiver if each.sender is self else each.sender)._settle()

@@ -1,0 +1,35 @@
+"""A cluster of a head without work and two nodes, on this machine. Shut down, whatever happens."""
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+from stages.pipelines.config import Placement, RayCluster
+
+NODE_CPUS = 4
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+    )
+    try:
+        for _ in range(2):
+            cluster.add_node(num_cpus=NODE_CPUS)
+        cluster.wait_for_nodes()
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@pytest.fixture
+def placed(cluster, request):
+    """Where a test's stages run; each test has a namespace of its own."""
+    return lambda replicas=1: placement(cluster, request.node.name, replicas)
+
+
+def placement(cluster, namespace, replicas=1):
+    where = RayCluster(cluster.address, namespace)
+    return Placement(executor="ray", replicas=replicas, cpus=0.1, ray=where)

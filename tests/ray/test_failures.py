@@ -1,0 +1,274 @@
+"""Actors, nodes and connections that die or fall silent, servers that do, and what is left."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+import ray
+
+from orchestrator import AsyncChunkOrchestrator, Patience, Supervisor
+from stages.connectors.remote import Address
+from stages.errors import UnavailableError, WorkerDiedError
+from stages.executors.actor import LEASE_S
+from stages.pipelines.fake import build_fake
+from stages.pipelines.pipeline import prewarm_fn, speech_request
+from tests.ray.conftest import NODE_CPUS
+from tests.stages.connectors.relay import Relay
+from tests.stages.pipelines.test_fake import VOICE, collect
+
+pytestmark = pytest.mark.ray
+
+LONG = "word " * 400
+FEW_S = 8
+
+
+class Serving:
+    """A deployment with its speech orchestrator and supervisor, as a server has them."""
+
+    def __init__(self, on):
+        self.deployment = build_fake(on, on, on)
+        speech = self.deployment.pipelines[0]
+        self.orchestrator = AsyncChunkOrchestrator(
+            speech.handles, speech.final_stage_ids, prewarm_fn
+        )
+        self.talkers, self.sounders = (stage.workers for stage in self.deployment.stages[1:])
+
+    async def speak(self, text="hello there you"):
+        outputs = await collect(self.orchestrator, speech_request(text, VOICE))
+        assert [output.finished for output in outputs] == [False] * (len(outputs) - 1) + [True]
+        return outputs
+
+    @asynccontextmanager
+    async def streams(self, count):
+        """Long ones, of each of which the first output was read; the reads of the rest, in turn."""
+        async with asyncio.TaskGroup() as tasks:
+            begun, go_on = [asyncio.Event() for _ in range(count)], asyncio.Event()
+
+            async def one(event):
+                request = speech_request(LONG, VOICE)
+                async with self.orchestrator.stream(request, deadline_s=60) as outputs:
+                    seen = [await anext(outputs)]
+                    event.set()
+                    await go_on.wait()
+                    return seen + [output async for output in outputs]
+
+            running = [tasks.create_task(one(event)) for event in begun]
+            for event in begun:
+                await event.wait()
+            yield running
+            go_on.set()
+
+
+@asynccontextmanager
+async def serving(on, start_s=60):
+    served = Serving(on)
+    await served.deployment.start(start_s)
+    await served.orchestrator.start()
+    supervisor = Supervisor(served.deployment.workers, Patience(start_s=60))
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(supervisor.run)
+            yield served
+            await served.orchestrator.shutdown()
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await served.deployment.stop()
+
+
+async def until(condition, seconds=30):
+    """What another process does cannot be awaited."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def pid_of(worker):
+    """The process of a worker's actor."""
+    return ray.get(worker._attempt.actor.__ray_call__.remote(lambda _: os.getpid()))
+
+
+def endings(streams):
+    ends = [task.result()[-1] for task in streams]
+    assert all(end.finished for end in ends)
+    assert all(not any(o.finished for o in task.result()[:-1]) for task in streams)
+    return [end.error for end in ends]
+
+
+async def test_a_killed_actor_fails_only_what_is_bound_to_it_and_comes_back(placed):
+    async with serving(placed(2)) as served:
+        victim = served.talkers[0]
+        async with served.streams(8) as streams:
+            bound = victim._seats[0].requests.copy()
+            assert len(bound) == 4
+            began = time.monotonic()
+            os.kill(pid_of(victim), signal.SIGKILL)
+            await until(lambda: not victim.is_up, 5)
+            assert time.monotonic() - began < 1
+            assert served.deployment.is_up
+            assert served.deployment.stages[1].num_up == 1
+        errors = endings(streams)
+        assert sum(isinstance(error, WorkerDiedError) for error in errors) == 4
+        assert errors.count(None) == 4
+        await until(lambda: victim.is_up)
+        assert victim.num_starts == 2
+        assert (await served.speak())[-1].error is None
+
+
+async def test_a_killed_node_during_20_streams_gives_20_endings_and_a_next_request(placed, cluster):
+    async with serving(placed(2)) as served:
+        doomed = served.talkers[0].node_id
+        node = next(each for each in cluster.worker_nodes if each.node_id == doomed)
+        async with served.streams(20) as streams:
+            on_node = [w for w in served.deployment.workers if w.node_id == doomed]
+            assert 0 < len(on_node) < 6
+            cluster.remove_node(node, allow_graceful=False)
+            await until(lambda: not any(w.is_up for w in on_node), 10)
+        errors = endings(streams)
+        assert len(errors) == 20
+        assert sum(error is not None for error in errors) > 0
+        await until(lambda: served.deployment.is_up)
+        assert (await served.speak())[-1].error is None
+        await until(lambda: all(w.is_up for w in on_node), 60)
+        assert all(w.node_id != doomed for w in on_node)
+        assert (await served.speak())[-1].error is None
+    cluster.add_node(num_cpus=NODE_CPUS)
+
+
+async def test_an_actor_that_falls_silent_is_ended_and_placed_again(placed):
+    async with serving(placed(2)) as served:
+        victim = served.sounders[0]
+        frozen = pid_of(victim)
+        async with served.streams(4) as streams:
+            os.kill(frozen, signal.SIGSTOP)
+            await until(lambda: not victim.is_up, FEW_S)
+        errors = endings(streams)
+        assert errors.count(None) == 2
+        await until(lambda: victim.is_up)
+        assert pid_of(victim) != frozen
+        assert (await served.speak())[-1].error is None
+
+
+async def test_a_partition_between_two_workers_fails_what_crosses_it_and_ends(placed, monkeypatch):
+    """Both answer the server, and bytes between them stop."""
+    from stages.executors import on_ray
+
+    relays, plain = [], on_ray.Link.introduce
+
+    def introduce(link):
+        if link.is_wanted and link.address and link.name.startswith("talker>") and not relays:
+            relays.append(Relay(link.address.endpoint))
+            link.address = Address(relays[0].endpoint, link.address.secret)
+        plain(link)
+
+    monkeypatch.setattr(on_ray.Link, "introduce", introduce)
+    on = placed()
+    async with serving(on) as served:
+        sounder = served.sounders[0]
+        async with served.streams(3) as streams:
+            relays[0].cut()
+            await until(lambda: all(not seat.requests for seat in sounder._seats), FEW_S)
+        errors = endings(streams)
+        assert all(isinstance(error, UnavailableError) for error in errors)
+        assert sounder.is_up
+        with pytest.raises(UnavailableError):  # nobody waits for what cannot be reached
+            await (
+                served.deployment.pipelines[0]
+                .handles[0]
+                .submit("x", speech_request("x", VOICE).stage_input(0))
+            )
+        await until(lambda: sounder.num_starts == 2, 30)
+        assert (await served.speak())[-1].error is None
+        relays[0].close()
+
+
+async def test_two_servers_share_the_workers_and_one_that_leaves_takes_nothing_with_it(placed):
+    on = placed()
+    async with serving(on) as one:
+        async with serving(on) as other:
+            assert pid_of(one.talkers[0]) == pid_of(other.talkers[0])
+            async with other.streams(2) as streams:
+                assert (await one.speak())[-1].error is None
+            assert endings(streams) == [None, None]
+        assert (await one.speak())[-1].error is None
+
+
+async def test_a_server_that_comes_as_the_last_one_leaves_gets_workers(placed):
+    on = placed()
+    for _ in range(3):
+        async with serving(on) as served:
+            assert (await served.speak())[-1].error is None
+
+
+async def test_servers_that_mean_different_stages_do_not_share(placed):
+    from dataclasses import replace
+
+    from stages.errors import StartError
+    from stages.fakes.stages import FakeThinker
+    from stages.pipelines.staff import staff
+
+    on = placed()
+    async with serving(on):
+        [talker] = staff(replace(on), "talker", FakeThinker).workers
+        with pytest.raises(StartError, match="talker"):
+            await talker.start(20)
+        await talker.stop()
+
+
+SERVER = """
+import asyncio, sys
+from tests.ray.test_failures import Serving
+from stages.pipelines.config import Placement, RayCluster
+from stages.pipelines.pipeline import speech_request
+from tests.stages.pipelines.test_fake import VOICE
+async def main():
+    served = Serving(Placement(executor="ray", cpus=0.1, ray=RayCluster(*sys.argv[1:])))
+    await served.deployment.start(60)
+    await served.orchestrator.start()
+    async with served.orchestrator.stream(speech_request("word " * 400, VOICE)) as outputs:
+        await anext(outputs)
+        print("streaming", flush=True)
+        await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+async def test_of_a_killed_server_requests_end_with_its_lease_and_actors_with_the_last(
+    placed, cluster, request
+):
+    where = (cluster.address, request.node.name)
+    on = placed()
+    async with serving(on) as served:
+        killed = await anyio.open_process(
+            [sys.executable, "-c", SERVER, *where], stdout=subprocess.PIPE
+        )
+        assert await killed.stdout.receive() == b"streaming\n"
+        talker = served.talkers[0]
+        assert ask(talker) == 1
+        killed.kill()
+        await killed.wait()
+        await killed.aclose()
+        await until(lambda: ask(talker) == 0, LEASE_S + 5)
+        assert (await served.speak())[-1].error is None
+    await until(lambda: not named(where[1]), 10)
+
+
+def ask(worker):
+    """How many requests an actor holds, of all servers."""
+    attempt = worker._attempt
+    return ray.get(attempt.actor.renew.remote(attempt.server))
+
+
+def named(namespace):
+    """The actors of a namespace."""
+    return [
+        each
+        for each in ray.util.list_named_actors(all_namespaces=True)
+        if each["namespace"] == namespace
+    ]

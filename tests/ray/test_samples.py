@@ -1,0 +1,44 @@
+"""The same request and seed: the same samples in threads, in processes and on Ray."""
+
+import numpy as np
+import pytest
+
+from orchestrator import AsyncChunkOrchestrator
+from stages.messages import AudioChunk, TalkerParams
+from stages.pipelines.build import build
+from stages.pipelines.config import BuildConfig, Placement
+from stages.pipelines.pipeline import prewarm_fn, speech_request
+from tests.ray.conftest import placement
+
+pytestmark = [pytest.mark.ray, pytest.mark.model]
+
+TEXT = "Rice is often served in round bowls. The juice of lemons makes fine punch, they say."
+
+
+async def spoken(on, cache_dir):
+    deployment = build("piper-joe", BuildConfig(cache_dir, on, on, on))
+    await deployment.start(120)
+    [pipeline] = deployment.pipelines
+    orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
+    await orchestrator.start()
+    params = TalkerParams(pipeline.voices[0].name, seed=5)
+    try:
+        async with orchestrator.stream(speech_request(TEXT, params)) as outputs:
+            chunks = [o.data.samples async for o in outputs if isinstance(o.data, AudioChunk)]
+    finally:
+        await orchestrator.shutdown()
+        await deployment.stop()
+    return np.concatenate(chunks).astype(int)
+
+
+async def test_the_same_seed_gives_the_same_samples_everywhere(cluster, model_cache_dir):
+    ways = [
+        Placement(executor="thread"),
+        Placement(executor="process"),
+        placement(cluster, "samples"),
+    ]
+    first, *others = [await spoken(on, model_cache_dir) for on in ways]
+    assert len(first) > 24_000
+    for other in others:
+        assert len(other) == len(first)
+        assert np.abs(other - first).max() <= 1

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from server.commands import starting
+from server.commands.starting import placement_of
+from server.settings import Settings
+
+
+@pytest.fixture
+def two_cores(monkeypatch):
+    monkeypatch.setattr(starting, "num_cores", lambda: 2)
+
+
+def test_what_is_set_for_a_stage_beats_what_is_set_for_all():
+    settings = Settings(replicas=3, talker_replicas=2, gpus=1.0, talker_gpus=0.0, dtype="bfloat16")
+    talker, thinker = placement_of(settings, "talker"), placement_of(settings, "thinker")
+    assert (talker.replicas, talker.gpus, talker.dtype) == (2, 0.0, "bfloat16")
+    assert (thinker.replicas, thinker.gpus, thinker.dtype) == (3, 1.0, "bfloat16")
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_only_code2wav_has_two_workers_where_nothing_is_set():
+    settings = Settings(device="cpu")
+    counts = [placement_of(settings, s).replicas for s in ("thinker", "talker", "code2wav")]
+    assert counts == [1, 1, 2]
+
+
+@pytest.mark.usefixtures("two_cores")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"replicas": 1},
+        {"code2wav_replicas": 1},
+        {"executor": "process"},
+        {"code2wav_device": "cuda:0"},
+        {"model": "fake"},
+    ],
+)
+def test_code2wav_has_one_worker_elsewhere(given):
+    assert placement_of(Settings(device="cpu", **given), "code2wav").replicas == 1
+
+
+def test_code2wav_has_one_worker_on_one_core(monkeypatch):
+    monkeypatch.setattr(starting, "num_cores", lambda: 1)
+    assert placement_of(Settings(device="cpu"), "code2wav").replicas == 1
