@@ -29,7 +29,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance fuzz read-back qwen3-tts image image-test bench bench-quick bench-gpu format lint types layers spec spec-check
+.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance docs fuzz read-back qwen3-tts image image-test bench bench-quick bench-gpu format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
@@ -95,11 +95,14 @@ bench: .venv/bench.stamp  ## Measure beside the rivals (an hour, nothing else ru
 bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minutes
 	$(BIN)/python -m benchmarks --quick
 
-verify: check conformance fuzz read-back qwen3-tts image-test  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
+verify: check conformance docs fuzz read-back qwen3-tts image-test  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
 	STATE_MACHINE_EXAMPLES=3000 STORM_REQUESTS=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
 	$(BIN)/python -m tests.conformance.run
+
+docs: .venv/bench.stamp  ## Run what README.md and docs/*.md say, and compare what they show
+	$(BIN)/python -m tests.docs.run
 
 fuzz: setup-dev  ## Thousands of odd requests, made from openapi.json
 	$(BIN)/python -m tests.conformance.fuzz
