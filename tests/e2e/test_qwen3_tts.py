@@ -14,7 +14,7 @@ from server.service import Service
 from server.settings import Settings
 from stages.errors import CheckpointError
 from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig
+from stages.pipelines.config import BuildConfig, Placement
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import KINDS, write_checkpoint
 from tests.server.asgi import Exchange, events, get, post, running
@@ -40,9 +40,12 @@ def folders(tmp_path_factory):
 async def serving(folder, tmp_path, executor="thread", **settings):
     """The app over a checkpoint."""
     chosen = Settings(model=str(folder), recordings_dir=tmp_path / "recordings", **settings)
+    on = Placement(executor=executor)
     config = BuildConfig(
         chosen.cache_dir,
-        executor=executor,
+        on,
+        on,
+        on,
         recordings_dir=chosen.recordings_dir,
         max_running=chosen.max_running,
     )
