@@ -34,7 +34,9 @@ MIN_S = 1.0
 # Formats of sound that hold their sound: no playlists, no lists of files.
 DEMUXERS = "aac,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,ogg,wav"
 NOT_HERE = Problem(
-    "No model here copies voices: a Base checkpoint does.", "name", "unsupported_value"
+    "No model that is served here copies voices (docs/qwen3-tts.md says which do).",
+    "name",
+    "unsupported_value",
 )
 
 
@@ -64,7 +66,10 @@ class Recordings:
 
     async def remove(self, name: str) -> None:
         """Forget a recording. Raises UnknownVoiceError, UnavailableError."""
-        folder = self._folder()
+        try:
+            folder = self._folder()
+        except RefusedError:
+            raise UnknownVoiceError(name) from None
         async with self._lock:
             if name not in {one.name for one in find_recordings(folder)}:
                 raise UnknownVoiceError(name)

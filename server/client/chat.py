@@ -54,7 +54,12 @@ class Conversation:
                 self.messages.pop()
 
     def _pieces(self) -> Iterator[Piece]:
-        body: dict[str, Any] = {"model": self.model, "messages": self.messages, "stream": True}
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": self.messages,
+            "stream": True,
+            "temperature": 0,  # a small model rambles otherwise
+        }
         if self.voice:
             body |= {
                 "modalities": ["text", "audio"],

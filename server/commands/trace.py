@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which request, of which server."""
     parser.add_argument("id", help="the x-request-id of its response")
     parser.add_argument("-o", "--output", type=Path, default=Path("trace.json"))
-    parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server")
+    parser.add_argument(
+        "--url", default="http://127.0.0.1:8000", help="the server (default: %(default)s)"
+    )
     add_key(parser)
 
 

@@ -9,12 +9,17 @@ const GREETING = "Ask something. The voice begins before the answer is written t
 let messages = [];
 
 export function request() {
+  const text = find("message").value.trim();
+  // Where nothing is typed: what was asked last.
+  const asked = text || !messages.length
+    ? [...messages, { role: "user", content: text }]
+    : messages.slice(0, -1);
   return {
     model: find("chat-model").value,
     modalities: ["text", "audio"],
     audio: { voice: find("chat-voice").value, format: "pcm16" },
     temperature: 0,
-    messages: [...messages, { role: "user", content: find("message").value.trim() }],
+    messages: asked,
   };
 }
 

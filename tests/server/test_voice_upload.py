@@ -151,4 +151,4 @@ async def test_only_models_that_copy_voices_take_them(tmp_path):
 
     async with fake() as app:
         assert (await upload(wav(), name="ann").run(app)).status == 400
-        assert (await Exchange("DELETE", f"{URL}/ann").run(app)).status == 400
+        assert (await Exchange("DELETE", f"{URL}/ann").run(app)).status == 404
