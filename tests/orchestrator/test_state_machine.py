@@ -98,7 +98,8 @@ class Machine(RuleBasedStateMachine):
 
     @property
     def live(self):
-        return sorted(self.orchestrator._states)
+        """Oldest first: ids count on from run to run, and by name a replayed run would differ."""
+        return [name for name in self.lives if name in self.orchestrator._states]
 
     # What can happen.
 
@@ -140,7 +141,7 @@ class Machine(RuleBasedStateMachine):
     def at_work(self):
         """The stages that hold a live request, with the request."""
         live = self.live
-        return [(k, name) for k, s in enumerate(self.stages) for name in sorted(s.open & set(live))]
+        return [(k, name) for k, s in enumerate(self.stages) for name in live if name in s.open]
 
     @precondition(lambda self: self.at_work)
     @rule(data=st.data(), finished=st.booleans(), empty=st.booleans())
@@ -186,7 +187,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.lives) > len(self.live))
     @rule(data=st.data(), stage_id=STAGES, finished=st.booleans())
     def report_late(self, data, stage_id, finished):
-        gone = sorted(set(self.lives) - set(self.live))
+        gone = [name for name in self.lives if name not in self.orchestrator._states]
         dropped = self.orchestrator.dropped_outputs
         if self.stages[stage_id].alive.is_set():
             self.stages[stage_id].report(data.draw(st.sampled_from(gone)), "late", finished)
@@ -203,7 +204,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.readers)
     @rule(data=st.data())
     def leave(self, data):
-        name = data.draw(st.sampled_from(sorted(self.readers)))
+        name = data.draw(st.sampled_from(list(self.readers)))
         scope, _ = self.readers.pop(name)
         self.lives[name].reading = False
         self.runner.run(scope.__aexit__(None, None, None))
@@ -212,7 +213,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.readers)
     @rule(data=st.data())
     def read(self, data):
-        name = data.draw(st.sampled_from(sorted(self.readers)))
+        name = data.draw(st.sampled_from(list(self.readers)))
         self.runner.run(self._read(name))
 
     async def _read(self, name):
