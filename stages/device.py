@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stages.errors import StartError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 def pick_device(name: str) -> torch.device:
-    """`cpu`, `cuda`, `cuda:N`, or `auto`: the first GPU where there is one."""
+    """`cpu`, `cuda`, `cuda:N`, or `auto`: the first GPU where there is one.
+
+    Raises StartError where the machine has no such device.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise StartError(f"setting device: torch finds no {name} here")
+    return device
 
 
 def pick_dtype(name: str) -> torch.dtype:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.allocator import keep_freed_memory
+from stages.errors import OmniError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,11 @@ class StageClass:
     def __call__(self, *args: object) -> Stage:
         stage: Stage = getattr(importlib.import_module(self.module), self.name)(*args)
         return stage
+
+
+def reason_of(error: Exception) -> str:
+    """Why a worker ended: ours are sentences, others say least without their class."""
+    return str(error) if isinstance(error, OmniError) else repr(error)
 
 
 def bring_up(make_stage: Callable[[], Stage]) -> Stage:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from stages.connectors.codec import decode, encode
 from stages.cores import CORES
 from stages.executors.control import Stop
-from stages.executors.launch import bring_up
+from stages.executors.launch import bring_up, reason_of
 from stages.worker import Worker
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run_worker(sock: socket.socket, make_stage: Callable[[], Stage], ports: Sequ
         _work(sock, make_stage, ports)
     except Exception as error:  # noqa: BLE001 - the outermost frame of a worker
         traceback.print_exc()
-        sock.sendall(frame(Failed(repr(error))))
+        sock.sendall(frame(Failed(reason_of(error))))
         sys.exit(1)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from stages.executors.executor import Executor
-from stages.executors.launch import bring_up
+from stages.executors.launch import bring_up, reason_of
 from stages.worker import Worker
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class ThreadExecutor(Executor):
             worker.run()
         except Exception as error:  # the outermost frame of a worker
             log.debug("worker_raised", stage=self.name, exc_info=error)
-            reason = repr(error)
+            reason = reason_of(error)
         tell(self._on_end, reason)
 
     def _tell(

@@ -5,6 +5,7 @@ For tests, for other people's client tests, and for measuring the control path a
 
 from __future__ import annotations
 
+from stages.errors import StartError
 from stages.fakes.prompts import FakePrompts
 from stages.fakes.stages import VOICES, FakeCode2Wav, FakeTalker, FakeThinker
 from stages.pipelines.config import Placement
@@ -20,7 +21,13 @@ def build_fake(
     on_talker: Placement = ONE,
     on_code2wav: Placement = ONE,
 ) -> Deployment:
-    """The deployment of `fake-speech` and `fake-chat`, each stage placed as it says."""
+    """The deployment of `fake-speech` and `fake-chat`, each stage placed as it says.
+
+    Raises StartError where a GPU is asked for, which nothing of it would use.
+    """
+    for on in (on_thinker, on_talker, on_code2wav):
+        if on.device not in ("auto", "cpu"):
+            raise StartError(f"setting device: the fake models run on the CPU, not on {on.device}")
     thinker = staff(on_thinker, "thinker", FakeThinker)
     talker = staff(on_talker, "talker", FakeTalker)
     code2wav = staff(on_code2wav, "code2wav", FakeCode2Wav)

@@ -14,7 +14,7 @@ from safetensors import safe_open
 
 from stages.attention import Segment
 from stages.cores import CORES
-from stages.device import step_tokens
+from stages.device import pick_device, step_tokens
 from stages.messages import TextEnd, ThinkerParams, TokenScore
 from stages.stage import Emit, blame
 from stages.thinker.grammar import Grammars
@@ -63,7 +63,7 @@ class ThinkerStage:
 
     def load(self) -> None:
         """Map the converted weights (made the first time); FileNotFoundError without a package."""
-        device = _device(self.config.device)
+        device = pick_device(self.config.device)
         dtype = _dtype(self.config.dtype, device)
         files = prepare(self.config.cache_dir)
         settings = files.read_settings()
@@ -187,12 +187,6 @@ def _draw(writing: Writing) -> Draw:
         allowed = None if writing.guide is None else writing.guide.allowed()
     written = writing.written if penalised else ()
     return Draw(sampling, writing.reply.num_tokens, written, allowed)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:

@@ -159,6 +159,8 @@ def test_say_writes_a_file_of_true_size(tmp_path, capsys):
         (["say", "hi", "--model", "fake", "-o", "/no/such/folder/out.wav"], "/no/such/folder"),
         (["serve", "--port", "70000"], "port"),
         (["serve", "--host", "192.0.2.1"], "address"),
+        (["serve", "--port", "0", "--model", "fake", "--device", "cuda:0"], "setting device"),
+        (["serve", "--port", "0", "--model", "fake", "--talker-device", "cuda:0"], "cuda:0"),
         (["serve", "--api-keys-file", "/no/such/file"], "api_keys_file"),
         (["serve", "--ssl-certfile", "/no/such/file"], "ssl_certfile"),
         (["serve", "--ssl-keyfile", "/no/such/file"], "ssl_certfile"),

@@ -1,0 +1,17 @@
+"""Devices by the names that settings give them."""
+
+import pytest
+import torch
+
+from stages.device import pick_device
+from stages.errors import StartError
+
+
+def test_a_device_that_is_not_there_is_refused_by_the_settings_name():
+    beyond = f"cuda:{torch.cuda.device_count()}"
+    with pytest.raises(StartError, match=f"setting device: .* {beyond}"):
+        pick_device(beyond)
+
+
+def test_auto_is_a_device_that_is_there():
+    assert torch.zeros(1, device=pick_device("auto")).sum() == 0
