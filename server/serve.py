@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import signal
 import socket
-import ssl
 import sys
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -18,7 +17,6 @@ import uvicorn
 from server.app import create_app
 from server.guard import guarded
 from server.keys import keys_of
-from server.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,22 +46,6 @@ def listen(settings: Settings) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-def check_tls(settings: Settings) -> None:
-    """Read the certificate and its key, as the web server will. Raises SettingsError."""
-    certificate, key = settings.ssl_certfile, settings.ssl_keyfile
-    if certificate is None:
-        if key is not None:
-            raise SettingsError("setting ssl_keyfile: there is no ssl_certfile beside it")
-        return
-    for name, path in (("ssl_certfile", certificate), ("ssl_keyfile", key)):
-        if path is not None and not path.is_file():
-            raise SettingsError(f"setting {name}: there is no file {path}")
-    try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
-    except OSError as error:
-        raise SettingsError(f"setting ssl_certfile: {error}") from error
 
 
 def note_openness(settings: Settings) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from server.commands.options import ALL, add_settings, load_given, shown
 from server.commands.terminal import tell
+from server.named_files import check_files
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show them; the exit status."""
+    """Show them, if `serve` would take them; the exit status."""
     loaded = load_given(options)
+    check_files(loaded.settings)
     rows = [
         (name, shown(getattr(loaded.settings, name)), loaded.origins.get(name, "default"))
         for name in Settings.model_fields

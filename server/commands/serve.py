@@ -10,7 +10,8 @@ from server.commands.options import ALL, add_settings, load_given
 from server.commands.starting import service_of
 from server.commands.terminal import tell
 from server.logs import configure_logs
-from server.serve import check_tls, listen, note_openness, serve
+from server.named_files import check_files
+from server.serve import listen, note_openness, serve
 from server.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Serve; the exit status."""
     settings = load_given(options).settings
     configure_logs(settings)
-    check_tls(settings)
+    check_files(settings)
     note_openness(settings)
     try:
         listener = listen(settings)

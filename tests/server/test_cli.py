@@ -17,7 +17,8 @@ import structlog
 
 from server.cli import COMMANDS, main
 from server.client.loudspeaker import PROGRAMS
-from server.serve import check_tls, note_openness
+from server.named_files import check_files
+from server.serve import note_openness
 from server.settings import Settings, SettingsError
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
@@ -161,9 +162,6 @@ def test_say_writes_a_file_of_true_size(tmp_path, capsys):
         (["serve", "--host", "192.0.2.1"], "address"),
         (["serve", "--port", "0", "--model", "fake", "--device", "cuda:0"], "setting device"),
         (["serve", "--port", "0", "--model", "fake", "--talker-device", "cuda:0"], "cuda:0"),
-        (["serve", "--api-keys-file", "/no/such/file"], "api_keys_file"),
-        (["serve", "--ssl-certfile", "/no/such/file"], "ssl_certfile"),
-        (["serve", "--ssl-keyfile", "/no/such/file"], "ssl_certfile"),
         (["serve", "--config", "/no/such/file"], "/no/such/file"),
         (["config", "--max-running", "0"], "--max-running"),
         (["chat", "hi", "--url", "127.0.0.1:9"], "127.0.0.1:9"),
@@ -175,6 +173,24 @@ def test_a_failure_is_one_line(arguments, said, capsys):
     assert main(arguments) == 1
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("nano-omni: ")
+    assert said in line
+
+
+@pytest.mark.parametrize("command", ["serve", "config"])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--api-keys-file", "/no/such/file"], "api_keys_file"),
+        (["--api-keys-file", os.devnull], "no key"),
+        (["--ssl-certfile", "/no/such/file"], "ssl_certfile"),
+        (["--ssl-keyfile", "/no/such/file"], "ssl_certfile"),
+    ],
+)
+def test_config_refuses_the_files_that_serve_refuses(command, arguments, said, capsys):
+    assert main([command, *arguments]) == 1
+    out, line = capsys.readouterr()
+    assert out == ""
+    assert line.startswith("nano-omni: setting ")
     assert said in line
 
 
@@ -228,9 +244,9 @@ def test_a_key_that_is_not_the_certificates_is_one_line(tmp_path):
         make = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN={name}"
         files = f"-keyout {tmp_path}/{name}.key -out {tmp_path}/{name}.crt"
         subprocess.run(f"{make} {files}".split(), check=True, capture_output=True)
-    check_tls(Settings(ssl_certfile=tmp_path / "one.crt", ssl_keyfile=tmp_path / "one.key"))
+    check_files(Settings(ssl_certfile=tmp_path / "one.crt", ssl_keyfile=tmp_path / "one.key"))
     with pytest.raises(SettingsError, match="ssl_certfile"):
-        check_tls(Settings(ssl_certfile=tmp_path / "one.crt", ssl_keyfile=tmp_path / "two.key"))
+        check_files(Settings(ssl_certfile=tmp_path / "one.crt", ssl_keyfile=tmp_path / "two.key"))
 
 
 def test_serve_speaks_tls_and_below_a_path(tmp_path):
