@@ -1,29 +1,28 @@
-"""`nano-omni selftest URL`: checks what a server sends, and prints a table."""
+"""`nano-omni selftest URL`: checks what a server sends, and prints a line for each check."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from server.client.api import client_of
 from server.commands.target import add_target, target_of
-from server.commands.terminal import progress
-from server.selftest.run import checks, subject_of
+from server.selftest.run import checks, name_of, subject_of
 from server.selftest.run import run as run_check
 
 if TYPE_CHECKING:
     import argparse
 
-    from server.selftest.run import Report
+    from server.selftest.run import Outcome
 
 EXAMPLES = """\
   nano-omni selftest http://127.0.0.1:8000
   nano-omni selftest https://example.org/v1 --speech-model kokoro --voice af_sky
 """
-COLOURS = {"ok": "green", "wrong": "bold red", "not offered": "dim"}
+COLOURS: dict[Outcome, str] = {"ok": "green", "wrong": "bold red", "not offered": "dim"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,24 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check; 0 where nothing is wrong."""
+    """Check, a line for each check as it ends; 0 where nothing is wrong."""
+    console = Console(highlight=False, soft_wrap=True)
+    width = max(len(name_of(check)) for check in checks())
+    outcomes: Counter[Outcome] = Counter()
     with client_of(target_of(options)) as client:
         subject = subject_of(client, options.speech_model, options.chat_model, options.voice)
-        found = []
-        with progress("checking", len(checks())) as step:
-            for check in checks():
-                found.append(run_check(check, subject))
-                step()
-    _print(found)
-    return 1 if any(report.outcome == "wrong" for report in found) else 0
-
-
-def _print(found: list[Report]) -> None:
-    table = Table("check", "", "what is wrong")
-    for report in found:
-        colour = COLOURS[report.outcome]
-        table.add_row(report.check, f"[{colour}]{report.outcome}[/]", Text(report.why))
-    console = Console()
-    console.print(table)
-    counts = [(name, sum(r.outcome == name for r in found)) for name in COLOURS]
-    console.print(", ".join(f"{count} {name}" for name, count in counts))
+        for check in checks():
+            report = run_check(check, subject)
+            outcomes[report.outcome] += 1
+            outcome = Text(f"{report.outcome:11}", COLOURS[report.outcome])
+            console.print(Text.assemble(f"{report.check:{width}}  ", outcome, f"  {report.why}"))
+    console.print(", ".join(f"{outcomes[name]} {name}" for name in COLOURS))
+    return 1 if outcomes["wrong"] else 0

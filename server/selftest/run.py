@@ -52,9 +52,14 @@ def subject_of(
     return Subject(client, speech_model, chat_model or next(iter(offer.others), ""), voice)
 
 
+def name_of(check: Check) -> str:
+    """What it is called in a report."""
+    return check.__name__.removeprefix("check_").replace("_", " ")
+
+
 def run(check: Check, subject: Subject) -> Report:
     """Run one check. What it stumbles over in a reply is what is wrong with the reply."""
-    name = check.__name__.removeprefix("check_").replace("_", " ")
+    name = name_of(check)
     try:
         check(subject)
     except NotOfferedError as reason:

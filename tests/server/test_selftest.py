@@ -1,6 +1,8 @@
 """The checks of any server: ours holds all of them, and each notices what it is there for."""
 
 import json
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,7 +11,7 @@ import pytest
 
 from server.cli import main
 from server.client.api import Target, client_of
-from server.selftest.run import checks, run, subject_of
+from server.selftest.run import checks, name_of, run, subject_of
 from server.selftest.subject import Subject
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
@@ -111,12 +113,47 @@ def test_a_stream_that_ends_wrongly_is_told(body, why):
     assert why in report.why
 
 
-def test_the_command_prints_a_table_and_fails_where_something_is_wrong(capsys):
+def test_the_command_prints_each_check_and_fails_where_something_is_wrong(capsys):
     with serving(fake_service(port=0)) as found:
         assert main(["selftest", found.url]) == 0
-        assert f"{len(checks())} ok, 0 wrong" in capsys.readouterr().out
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.partition("  ")[0] for line in lines[:-1]] == [name_of(c) for c in checks()]
+        assert lines[-1] == f"{len(checks())} ok, 0 wrong, 0 not offered"
         assert main(["selftest", found.url, "--voice", "nobody"]) == 1
         assert "7 wrong" in capsys.readouterr().out
+
+
+def test_a_check_is_printed_before_the_next_one_begins():
+    begun, told, in_time = threading.Event(), threading.Event(), []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404)
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            if begun.is_set():
+                in_time.append(told.wait(20))
+            begun.set()
+            self.send_error(404)
+
+        def log_message(self, *_):
+            pass
+
+    command = (sys.executable, "-m", "server.cli", "selftest")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with subprocess.Popen((*command, url), stdout=subprocess.PIPE, text=True) as process:
+            first = process.stdout.readline()
+            told.set()
+            process.communicate(timeout=20)
+        server.shutdown()
+        thread.join()
+    assert first.startswith(name_of(checks()[0]))
+    assert in_time
+    assert all(in_time)
 
 
 def test_a_server_that_is_not_there_is_one_line(capsys):
