@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> int:
     settings = load_given(options).settings
     configure_logs(settings)
     with waiting("looking"):
-        pipelines = deploy(settings).pipelines
+        # One worker each: how many pay depends on the device, and only torch knows what `auto` is.
+        pipelines = deploy(settings.model_copy(update={"code2wav_replicas": 1})).pipelines
     for pipeline in pipelines:
         tell(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
         tell(f"  stages: {', '.join(pipeline.stage_names)}")

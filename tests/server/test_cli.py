@@ -141,6 +141,16 @@ def test_models_are_listed(capsys):
     assert "fake-low" in out
 
 
+def test_models_are_listed_without_torch():
+    found = (
+        "import sys; from server.cli import main; sys.modules['torch'] = None;"
+        "sys.exit(main(['models', '--model', 'piper-joe']))"
+    )
+    done = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("piper-joe")
+
+
 def test_say_writes_a_file_of_true_size(tmp_path, capsys):
     path = tmp_path / "out.wav"
     assert main(["say", "Hello there.", "-o", str(path), "--model", "fake"]) == 0
