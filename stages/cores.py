@@ -2,15 +2,18 @@
 
 A step that gains from several threads asks how many are its own: all while no other worker has an
 open request, else one. torch's threads wait for each other at every operation, and beside a busy
-neighbour that takes many times longer than one thread alone (docs/log.md). Torch-free.
+neighbour that takes many times longer than one thread alone (docs/log.md). Work that is far ahead
+of who reads or hears it gives way to the first sound of others. Torch-free.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 
 MAX_THREADS = 2  # more were not measured
+PATIENCE_S = 0.1  # no longer than a step may take
 
 
 class Cores:
@@ -42,9 +45,37 @@ class Cores:
         return self._total if self.num_workers <= 1 else 1
 
 
+class FirstSounds:
+    """Which requests are on their way to their first sound: their first words are known."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._coming: set[str] = set()
+        self._changed = threading.Condition()
+
+    def begin(self, request_id: str) -> None:
+        """Its first words are known."""
+        with self._changed:
+            self._coming.add(request_id)
+
+    def end(self, request_id: str) -> None:
+        """It is heard now, or will not be; or that was known before."""
+        with self._changed:
+            self._coming.discard(request_id)
+            if not self._coming:
+                self._changed.notify_all()
+
+    def give_way(self) -> None:
+        """Wait until none is coming. For those that take too long nobody waits a second time."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._coming, self._patience_s):
+                self._coming.clear()
+
+
 def num_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 CORES = Cores(min(MAX_THREADS, num_cores()))
+FIRST_SOUNDS = FirstSounds(PATIENCE_S)

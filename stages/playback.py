@@ -50,6 +50,10 @@ class Playback:
         """Requests that have emitted nothing."""
         return sum(listener.dry_s is None for listener in self._listeners.values())
 
+    def is_newcomer(self, request_id: str) -> bool:
+        """Whether the request has emitted nothing."""
+        return self._listeners[request_id].dry_s is None
+
     def emit(self, request_id: str, seconds: float) -> None:
         """Count sound that is emitted now, by the step of the request that was chosen last."""
         listener = self._listeners[request_id]

@@ -15,6 +15,7 @@ import torch
 from stages.code2wav.hifigan import HifiGan
 from stages.code2wav.sound import OUTPUT_HZ, SIZES, Decoder, Sound
 from stages.convolution import Parameters
+from stages.cores import FIRST_SOUNDS
 from stages.device import pick_device, pick_dtype
 from stages.errors import RequestError
 from stages.loaded import Loaded
@@ -101,6 +102,7 @@ class Code2WavStage:
         if len(samples):
             self._playback.emit(request_id, len(samples) / OUTPUT_HZ)
             yield Emit(request_id, AudioChunk(samples, OUTPUT_HZ, captions))
+            FIRST_SOUNDS.end(request_id)
         if sound.drained:
             tokens = -(-sound.num_samples * _TOKENS_PER_S // OUTPUT_HZ)
             yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
@@ -111,6 +113,7 @@ class Code2WavStage:
         """See `Stage`."""
         self._decoders.close(self._sounds.pop(request_id).file)
         self._playback.close(request_id)
+        FIRST_SOUNDS.end(request_id)
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from stages.convolution import Parameters
+from stages.cores import FIRST_SOUNDS
 from stages.device import pick_device, pick_dtype
 from stages.errors import RequestError
 from stages.loaded import Loaded
@@ -102,12 +103,16 @@ class TalkerStage:
         """See `Stage`."""
         request_id = self._playback.most_urgent(room)
         speech = self._speeches[request_id]
+        if self._playback.is_newcomer(request_id):
+            FIRST_SOUNDS.begin(request_id)
         with blame(request_id):
             chunk = speech.next_chunk(in_crowd=self._playback.num_newcomers > _CROWD)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s
             self._playback.emit(request_id, sound_s + chunk.pause_s)
             yield Emit(request_id, chunk)
+        else:
+            FIRST_SOUNDS.end(request_id)
         if speech.ended and not speech.has_work:
             yield Emit(request_id, end=SpeechEnd(speech.num_frames))
         elif chunk is None:
@@ -117,6 +122,7 @@ class TalkerStage:
         """See `Stage`."""
         self._speakers.close(self._speeches.pop(request_id).file)
         self._playback.close(request_id)
+        FIRST_SOUNDS.end(request_id)
 
 
 def _warm(speaker: Speaker, params: TalkerParams) -> None:

@@ -13,7 +13,7 @@ import torch
 from safetensors import safe_open
 
 from stages.attention import Segment
-from stages.cores import CORES
+from stages.cores import CORES, FIRST_SOUNDS
 from stages.device import pick_device, step_tokens
 from stages.messages import TextEnd, ThinkerParams, TokenScore
 from stages.stage import Emit, blame
@@ -128,6 +128,7 @@ class ThinkerStage:
         chosen = plan(ready, self.config.max_batch, self._max_step_tokens)
         if not chosen:
             return
+        FIRST_SOUNDS.give_way()
         torch.set_num_threads(CORES.num_threads())  # of this thread only; takes 0.3 µs
         parts = [(writing, self._segment(writing, count)) for writing, count in chosen]
         self._num_steps += 1
