@@ -11,10 +11,23 @@ if TYPE_CHECKING:
 
 
 def pick_device(name: str) -> torch.device:
-    """`cpu`, `cuda`, `cuda:N`, or `auto`: the first GPU where there is one."""
+    """`cpu`, `cuda:N`, `cuda` (the first), or `auto`: the first GPU where there is one.
+
+    A GPU always has its number: torch.cuda refuses to set a device without.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    return torch.device("cuda:0" if name == "cuda" else name)
+
+
+def enter_stream(device: torch.device) -> None:
+    """Let this thread compute on its device, and there in a stream of its own.
+
+    On the stream that all threads share, stages would wait for each other's work.
+    """
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        torch.cuda.set_stream(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
 
 
 def pick_dtype(name: str) -> torch.dtype:
