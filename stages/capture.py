@@ -31,10 +31,13 @@ class CudaCapture:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._pool = torch.cuda.graph_pool_handle()
+        # Torch's own for captures is one for all threads, on the device that was first. And there
+        # are 32 streams in all: with one for each graph, two threads would share some.
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def __call__(self, work: Callable[[], None]) -> Callable[[], None]:
         """See Capture."""
-        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        stream = self._stream
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):
             work()  # kernels are chosen and workspaces made outside of the capture
@@ -44,7 +47,7 @@ class CudaCapture:
         # but to begin one waits for the whole device, and a capture cannot be waited for.
         with (
             _one_at_a_time,
-            torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"),
+            torch.cuda.graph(graph, self._pool, stream, capture_error_mode="thread_local"),
         ):
             work()
         return graph.replay

@@ -13,16 +13,27 @@ if TYPE_CHECKING:
 
 
 def pick_device(name: str) -> torch.device:
-    """`cpu`, `cuda`, `cuda:N`, or `auto`: the first GPU where there is one.
+    """`cpu`, `cuda:N`, `cuda` (the first), or `auto`: the first GPU where there is one.
 
-    Raises StartError where the machine has no such device.
+    A GPU always has its number: torch.cuda refuses to set a device without. Raises StartError where
+    the machine has no such device.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+    device = torch.device("cuda:0" if name == "cuda" else name)
+    if device.type == "cuda" and device.index >= torch.cuda.device_count():
         raise StartError(f"setting device: torch finds no {name} here")
     return device
+
+
+def enter_stream(device: torch.device) -> None:
+    """Let this thread compute on its device, and there in a stream of its own.
+
+    On the stream that all threads share, stages would wait for each other's work.
+    """
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        torch.cuda.set_stream(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
 
 
 def pick_dtype(name: str) -> torch.dtype:

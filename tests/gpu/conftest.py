@@ -24,6 +24,14 @@ def _exact_convolutions():
     torch.backends.cudnn.allow_tf32 = before
 
 
+@pytest.fixture(autouse=True)
+def _same_stream():
+    """A stage that is loaded takes the thread to a stream of its own."""
+    before = torch.cuda.current_stream()
+    yield
+    torch.cuda.set_stream(before)
+
+
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
     """Greedy ones by kind, and one that draws its codes: `sampled`."""

@@ -16,8 +16,8 @@ from tests.stages.talker.qwen.test_stage import eight, params
 TEXT = "The other thing is in the house, and nothing else is there."
 
 
-def started(folder, capture=None, dtype="float32", max_rows=8):
-    config = QwenTalkerConfig(folder, device="cuda", dtype=dtype, max_rows=max_rows, max_tokens=512)
+def started(folder, capture=None, dtype="float32", max_rows=8, device="cuda"):
+    config = QwenTalkerConfig(folder, device, dtype, max_rows, max_tokens=512)
     stage = QwenTalkerStage(config, capture)
     stage.load()
     stage.warm()
@@ -67,9 +67,8 @@ def test_codes_stay_on_the_device_and_a_step_waits_for_its_event_only(checkpoint
         stage.open(request_id, params())
         stage.feed(request_id, TextChunk(TEXT))
         stage.end_input(request_id)
-    list(stage.step(dict.fromkeys("abc", 8)))
     torch.cuda.set_sync_debug_mode("error")  # raises where an operation waits for the device
-    try:
+    try:  # the first step reads the prompts
         emits = [emit for _ in range(10) for emit in stage.step(dict.fromkeys("abc", 8))]
         emits += [emit for _ in range(5) for emit in stage.step(dict.fromkeys("ab", 8))]
     finally:
@@ -83,3 +82,12 @@ def test_bfloat16_speaks(checkpoints):
     frames = Driver(stage, eight(), max_frames=20).run().frames
     assert {len(codes) for codes in frames.values()} == {20}
     assert all(0 <= code < 256 for codes in frames.values() for frame in codes for code in frame)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="no second CUDA device")
+def test_a_second_device_serves_from_graphs_of_its_own(checkpoints):
+    expected = Driver(started(checkpoints["sampled"]), eight()).run().frames
+    stage = started(checkpoints["sampled"], device="cuda:1")
+    driver = Driver(stage, eight()).run()
+    assert driver.frames == expected
+    assert {c.codes.device.index for chunks in driver.chunks.values() for c in chunks} == {1}

@@ -49,9 +49,10 @@ class Sound:
 
     def feed(self, chunk: CodecChunk, device: torch.device) -> None:
         """Take the next frames."""
-        codes: Tensor = chunk.codes.to(device, torch.int64, non_blocking=True)
-        if codes.is_cuda:  # the talker's memory, in use here until this stage's stream has read it
-            codes.record_stream(torch.cuda.current_stream(device))
+        codes: Tensor = chunk.codes
+        if codes.is_cuda:  # the talker's memory, in use until this thread's stream has read it
+            codes.record_stream(torch.cuda.current_stream(codes.device))
+        codes = codes.to(device, torch.int64, non_blocking=True)
         self._chunks.append(codes)
         self.num_waiting += len(codes)
         if not chunk.heard:

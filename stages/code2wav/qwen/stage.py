@@ -19,7 +19,7 @@ from stages.code2wav.qwen.batches import FRAMES, Batches
 from stages.code2wav.qwen.decoder import Decoder
 from stages.code2wav.qwen.model_config import RATE_HZ, read_codec_config
 from stages.code2wav.qwen.sound import Sound
-from stages.device import pick_device, pick_dtype
+from stages.device import enter_stream, pick_device, pick_dtype
 from stages.errors import RequestError
 from stages.messages import AudioChunk, AudioEnd, CodecChunk
 from stages.playback import Playback
@@ -55,11 +55,10 @@ class QwenCode2WavStage:
         """See `Stage`. Raises CheckpointError for a codec that cannot be used."""
         config = self._config
         device = pick_device(config.device)
+        enter_stream(device)
         model = read_codec_config(config.folder)
         self._decoder = Decoder(model, Weights(config.folder), device, pick_dtype(config.dtype))
         if device.type == "cuda":
-            # Of its own: on the stream that all threads share it would wait for the talker's work.
-            torch.cuda.set_stream(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
             self._capture = self._capture or CudaCapture(device)
         self._batches = Batches(self._decoder, self._capture)
 

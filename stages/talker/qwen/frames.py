@@ -80,15 +80,18 @@ class FrameTable:
         Steps write into every row at its position, into those that are not active too: there it
         must be behind what is read.
         """
-        self._position[row] = length
+        self._position[row].fill_(length)
 
     def begin(self, row: int, state: Tensor, seed: int) -> None:
-        """A speech whose prompt is read, and left `state` [hidden]."""
+        """A speech whose prompt is read, and left `state` [hidden].
+
+        Filled and not assigned: a number assigned to one of a GPU waits for all that runs there.
+        """
         self._state[row] = state
-        self._frame[row] = 0
-        self._seed[row] = seed
-        self._seen[row] = False
-        self._stream[row] = self._config.text.pad
+        self._frame[row].fill_(0)
+        self._seed[row].fill_(seed)
+        self._seen[row].fill_(False)
+        self._stream[row].fill_(self._config.text.pad)
         one = slice(row, row + 1)
         self.code[one] = self._first_codes(one, self._state[one], self._frame[one])
         self._seen[row].index_fill_(0, self.code[one], True)

@@ -16,7 +16,7 @@ import torch
 from stages.attention import Span
 from stages.capture import CudaCapture
 from stages.checkpoint import Weights
-from stages.device import on_device, pick_device, pick_dtype, step_tokens
+from stages.device import enter_stream, on_device, pick_device, pick_dtype, step_tokens
 from stages.errors import RequestError
 from stages.kv_cache import Slot
 from stages.loaded import Loaded
@@ -76,8 +76,7 @@ class QwenTalkerStage:
         """See `Stage`. Raises CheckpointError for a checkpoint that cannot be used."""
         config = self._config
         device = pick_device(config.device)
-        if device.type == "cuda":
-            torch.cuda.set_device(device)  # of this thread: its events and streams are there
+        enter_stream(device)
         dtype = _dtype(config.dtype, device)
         self._model = read_config(config.folder)
         self._vocabulary = TextVocabulary(config.folder)

@@ -79,19 +79,33 @@ class Recording:
         return recorder.replay
 
 
-# What a capture on a GPU does not survive: numbers brought to the host.
-_SYNCHRONISES = ("aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
+# What a capture on a GPU does not survive, and a step need not wait for: numbers brought to the
+# host, and one number assigned, which is brought from it.
+_SYNCHRONISES = (
+    "aten::_local_scalar_dense",
+    "aten::nonzero",
+    "aten::is_nonzero",
+    "aten::equal",
+    "aten::lift_fresh",
+)
 
 
-class _Recorder(torch.utils._python_dispatch.TorchDispatchMode):
+class NoWaiting(torch.utils._python_dispatch.TorchDispatchMode):
+    """Fails for an operation that would wait on a GPU."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.name().split(".")[0]
+        assert name not in _SYNCHRONISES, f"{name} waits for the device"
+        return func(*args, **(kwargs or {}))
+
+
+class _Recorder(NoWaiting):
     def __init__(self):
         super().__init__()
         self._operations = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        name = func.name().split(".")[0]
-        assert name not in _SYNCHRONISES, f"{name} waits for the device"
-        result = func(*args, **(kwargs or {}))
+        result = super().__torch_dispatch__(func, types, args, kwargs)
         self._operations.append((func, args, kwargs or {}, result))
         return result
 
