@@ -58,7 +58,7 @@ class Fleet:
             face, workers = Face(faces[0] if faces else None), []
             for _ in range(replicas):
                 worker = NullWorker(self.submitted)
-                worker.seat = face.seat(worker, 0)
+                worker.seat = face.seat(worker, 0, range(replicas), range(replicas))
                 worker.seat.worker_started()
                 workers.append(worker)
             faces.insert(0, face)
