@@ -222,21 +222,26 @@ class ActorMailbox:
         """Give each report to the server that asked for it; nobody, if it is gone."""
         letters: dict[bytes, list[Report]] = defaultdict(list)
         for report in reports:
-            for caller in self._readers(report):
-                letters[caller].append(report)
+            for caller, part in self._parts(report):
+                letters[caller].append(part)
         for caller, letter in letters.items():
             self._send(caller, letter)
 
-    def _readers(self, report: Report) -> Iterable[bytes]:
+    def _parts(self, report: Report) -> Iterable[tuple[bytes, Report]]:
         match report:
-            case Told():  # the figures are of the whole worker: for every server
-                return self._callers.values()
+            case Told():
+                return report.by_server(self._line_of).items()
             case Linked(name):
-                return [self._callers[each] for each, edges in self._edges.items() if name in edges]
+                lines = [self._callers[each] for each, has in self._edges.items() if name in has]
             case Output(_, output):
-                return self._asker(output.request_id, is_last=output.finished)
+                lines = self._asker(output.request_id, is_last=output.finished)
             case AbortDone(_, request_id):
-                return self._asker(request_id, is_last=True)
+                lines = self._asker(request_id, is_last=True)
+        return [(line, report) for line in lines]
+
+    def _line_of(self, request_id: str) -> bytes | None:
+        asked = self._asked.get(request_id)
+        return None if asked is None else asked[0]
 
     def _asker(self, request_id: str, *, is_last: bool) -> list[bytes]:
         """Who asked for a request; none if it is over."""

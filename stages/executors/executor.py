@@ -17,7 +17,7 @@ import structlog
 
 from stages.errors import StartError, WorkerDiedError
 from stages.executors.control import Linked, Stop
-from stages.executors.figures import ClockMap, Figures, Told
+from stages.executors.figures import ClockMap, Figures, Stepped, Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +49,10 @@ class Executor(ABC):
         self.links: list[Link] = []
         self.num_reports = 0  # since the server began; a sign of life
         self.num_starts = 0
+        self.figures = Figures()
         self._make_stage = partial(stage, *args)
         self._ports: list[Port] = []
         self._seats: list[Seat] = []
-        self._past_figures = Figures()  # of the workers before this one
-        self._figures = Figures()
         self._clock_map = ClockMap()
         self._ready: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
@@ -91,7 +90,6 @@ class Executor(ABC):
         loop = asyncio.get_running_loop()
         self._ready, self._ended = loop.create_future(), loop.create_future()
         self._stopping = False
-        self._past_figures, self._figures = self.figures, Figures()
         self._clock_map = ClockMap()
         with anyio.CancelScope(
             shield=True
@@ -176,11 +174,6 @@ class Executor(ABC):
             self.kill()
 
     @property
-    def figures(self) -> Figures:
-        """All steps since the server began, as far as they were told."""
-        return self._past_figures + self._figures
-
-    @property
     def num_open(self) -> int:
         """How many requests were submitted to it and are not over."""
         return sum(len(seat.work) for seat in self._seats)
@@ -212,10 +205,13 @@ class Executor(ABC):
                     self._seats[report.face].deliver(report)
 
     def _note(self, told: Told) -> None:
-        self._figures = told.figures
         ahead_s = self._clock_map.ahead_s(told.sent_at, asyncio.get_running_loop().time())
-        for (face, request_id), steps in told.steps.items():
-            self._seats[face].worked(request_id, steps, ahead_s)
+        for step in told.steps:
+            if step.counts:
+                self.figures.note(step)
+            for (face, request_id), num in step.num_chunks.items():
+                stepped = Stepped(step.began_at, step.ended_at, num)
+                self._seats[face].worked(request_id, stepped, ahead_s)
 
     def _on_end(self, reason: str | None) -> None:
         """The worker is gone; `reason` is None where it was told to stop."""

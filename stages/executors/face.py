@@ -83,11 +83,10 @@ class Seat:
             asyncio.get_running_loop().call_soon(self._tell_credit)
         self._credit[request_id] += chunks
 
-    def worked(self, request_id: str, steps: list[Stepped], ahead_s: float) -> None:
-        """The worker told of steps; `ahead_s` maps its clock to ours."""
+    def worked(self, request_id: str, step: Stepped, ahead_s: float) -> None:
+        """The worker told of a step; `ahead_s` maps its clock to ours."""
         if (work := self.work.get(request_id)) is not None:
-            for step in steps:
-                work.add(step, ahead_s)
+            work.add(step, ahead_s)
 
     def deliver(self, report: FaceReport) -> None:
         """Take one report of the worker."""
