@@ -49,6 +49,7 @@ class Executor(ABC):
         self.links: list[Link] = []
         self.num_reports = 0  # since the server began; a sign of life
         self.num_starts = 0
+        self.num_live = 0  # requests that are bound to the worker; its seats count
         self.figures = Figures()
         self._make_stage = partial(stage, *args)
         self._ports: list[Port] = []
@@ -187,11 +188,6 @@ class Executor(ABC):
     def owes_acknowledgement(self) -> bool:
         """Whether an abort was not acknowledged yet."""
         return any(seat.aborts for seat in self._seats)
-
-    @property
-    def num_live(self) -> int:
-        """How many requests are bound to the worker."""
-        return sum(len(seat.requests) for seat in self._seats)
 
     def _on_reports(self, reports: list[Report]) -> None:
         self.num_reports += len(reports)

@@ -29,10 +29,7 @@ class Host(Protocol):
     """What a seat needs of its worker's executor."""
 
     name: str
-
-    @property
-    def num_live(self) -> int:
-        """How many requests are bound to the worker."""
+    num_live: int  # requests that are bound to the worker; its seats count
 
     def post(self, order: Order) -> None:
         """Put an order into the worker's inbox. Never waits."""
@@ -124,8 +121,15 @@ class Seat:
             self.host.post(Credit(dict(self._credit)))
         self._credit.clear()
 
+    def bind(self, request_id: str, before: int | None) -> None:
+        """The worker has one request more; its chunks come from the replica `before`."""
+        self.requests[request_id] = before
+        self.host.num_live += 1
+
     def _release(self, request_id: str) -> None:
-        self.requests.pop(request_id, None)
+        if request_id in self.requests:
+            del self.requests[request_id]
+            self.host.num_live -= 1
         self.work.pop(request_id, None)
         self._face.release(request_id)
 
@@ -224,14 +228,18 @@ class Face:
             self._up.clear()
             self._outputs.end(cause)
 
-    def _bind(self, request_id: str, inlet: int | None) -> Seat:
+    def _bind(self, request_id: str, before: int | None) -> Seat:
         """The worker with the fewest live requests; among equals, the one not chosen longest."""
-        up = [seat for seat in self._seats if seat.is_up and inlet not in seat.cut]
-        if not up:
+        chosen = None
+        for seat in self._seats:  # short of a call for each: it is done for every request
+            if not seat.is_up or before in seat.cut:
+                continue
+            if chosen is None or seat.host.num_live < chosen.host.num_live:
+                chosen = seat
+        if chosen is None:
             raise UnavailableError(str(self._down or "no worker of the next stage is in reach"))
-        seat = min(up, key=lambda seat: seat.host.num_live)
-        self._seats.remove(seat)
-        self._seats.append(seat)
-        self._bound[request_id] = seat
-        seat.requests[request_id] = inlet
-        return seat
+        self._seats.remove(chosen)
+        self._seats.append(chosen)
+        self._bound[request_id] = chosen
+        chosen.bind(request_id, before)
+        return chosen

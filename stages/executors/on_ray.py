@@ -104,11 +104,6 @@ class RayExecutor(Executor):
         where = self._attempt.where if self._attempt is not None else None
         return where.node_id if where is not None else None
 
-    @property
-    def num_live(self) -> int:
-        """See Executor; those of other servers count, as far as known."""
-        return super().num_live + self._others
-
     async def find_ip(self) -> str:
         """This machine's address as the cluster reaches it. StartError where there is none."""
         loop = asyncio.get_running_loop()
@@ -243,8 +238,13 @@ class RayExecutor(Executor):
         if num_live is None:
             self._part("its lease ran out")
         else:
-            self._others = max(0, num_live - super().num_live)
+            self._count_others(max(0, num_live - (self.num_live - self._others)))
             self._renew_later(attempt)
+
+    def _count_others(self, others: int) -> None:
+        """So many requests of other servers are bound to the worker; for the choice they count."""
+        self.num_live += others - self._others
+        self._others = others
 
     def _on_message(self, message: Any) -> None:
         match message:
@@ -266,5 +266,5 @@ class RayExecutor(Executor):
             attempt.line.close()
         if attempt.actor is not None:
             attempt.actor.detach.options(max_task_retries=0).remote(attempt.server)
-        self._others = 0
+        self._count_others(0)
         self._on_end(reason)
