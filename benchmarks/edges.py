@@ -1,4 +1,4 @@
-"""What a chunk costs from stage to stage, for each executor and the connector that goes with it.
+"""What a chunk costs from stage to stage, by the executors at its ends and the way between them.
 
 `python -m benchmarks.edges` runs a source and a sink without computation: chunks one by one, for
 how long one is under way, and as fast as they go. Prints a table and writes JSON. Needs the extra
@@ -32,10 +32,14 @@ SIZES = (4_800, 40_000)
 PACED, PAUSE_S = 300, 0.003
 FAST = 3_000
 WAYS = (
-    ("thread", "memory"),
-    ("process", "shared memory"),
-    ("ray", "shared memory, handed over"),
-    ("ray", "ZeroMQ over TCP"),
+    ("thread", "thread", "memory"),
+    ("process", "process", "shared memory"),
+    ("thread", "process", "shared memory"),
+    ("process", "thread", "shared memory"),
+    ("ray", "ray", "shared memory, handed over"),
+    ("thread", "ray", "shared memory, handed over"),
+    ("ray", "process", "shared memory, handed over"),
+    ("ray", "ray", "ZeroMQ over TCP"),
 )
 
 
@@ -139,12 +143,13 @@ def without_doors():
     Link.introduce = introduce
 
 
-async def measure(executor, connector):
+async def measure(source_in, sink_in, connector):
     """Figures for one way."""
     if "ZeroMQ" in connector:
         without_doors()
-    on = Placement(executor=executor, ray=RayCluster(namespace=connector))
-    source, sink = staff(on, "source", Source), staff(on, "sink", Sink)
+    cluster = RayCluster(namespace=f"{source_in} {sink_in} {connector}")
+    source = staff(Placement(executor=source_in, ray=cluster), "source", Source)
+    sink = staff(Placement(executor=sink_in, ray=cluster), "sink", Sink)
     faces, edges = wire([Position(source, final=False), Position(sink, final=True)])
     deployment = Deployment([source, sink], [], edges)
     await deployment.start(60)
@@ -157,7 +162,8 @@ async def measure(executor, connector):
         seconds, _ = await run(orchestrator, size, FAST, False)
         rows.append(
             {
-                "executor": executor,
+                "from": source_in,
+                "to": sink_in,
                 "connector": connector,
                 "bytes": size,
                 "median_us": 1e6 * statistics.median(took),
@@ -177,7 +183,7 @@ async def measure_all():
         for row in await measure(*way):
             rows.append(row)
             print(
-                f"{row['executor']:8} {row['connector']:26} {row['bytes']:>6} bytes: "
+                f"{row['from']:8} {row['to']:8} {row['connector']:26} {row['bytes']:>6} bytes: "
                 f"{row['median_us']:6.0f} us ({row['p95_us']:.0f} at 95%), "
                 f"{row['chunks_per_s']:8,.0f} a second",
                 flush=True,

@@ -1,7 +1,8 @@
 """What admission, binding and the gate cost as a stage gets more workers: null workers, 1 to 16.
 
 `python -m benchmarks.replicas_cost` prints CPU per request (admitted, three stages bound and
-submitted, three ends, terminal, gone) and per chunk, with a thousand requests live.
+submitted, three ends, terminal, gone) and per chunk, with a thousand requests live: the medians of
+rounds in which the numbers of workers take turns.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from stages.messages import StageInput, StageOutput
 
 RESULTS = Path(__file__).parent / "results"
 REPLICAS = (1, 2, 4, 8, 16)
-LIVE, CHUNKS, ROUNDS = 1_000, 20_000, 5
+LIVE, CHUNKS, ROUNDS = 1_000, 20_000, 9
 
 
 class NullWorker:
@@ -33,12 +34,9 @@ class NullWorker:
     def __init__(self, submitted):
         self.name = "null"
         self.seat = None
+        self.num_live = 0
         self.submitted = submitted
         self.open = []
-
-    @property
-    def num_live(self):
-        return len(self.seat.requests)
 
     def post(self, order):
         if isinstance(order, Submit):
@@ -58,7 +56,7 @@ class Fleet:
             face, workers = Face(faces[0] if faces else None), []
             for _ in range(replicas):
                 worker = NullWorker(self.submitted)
-                worker.seat = face.seat(worker, 0)
+                worker.seat = face.seat(worker, 0, range(replicas), range(replicas))
                 worker.seat.worker_started()
                 workers.append(worker)
             faces.insert(0, face)
@@ -90,28 +88,42 @@ class Fleet:
                 worker.open.clear()
 
 
-async def measure(replicas):
+async def one_round(fleet):
     """CPU microseconds per request and per chunk."""
-    fleet = Fleet(replicas)
-    await fleet.orchestrator.start()
-    per_request, per_chunk = [], []
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        async with asyncio.TaskGroup() as tasks:
-            await fleet.full(tasks)
-            chunks_began = time.process_time()
-            for n in range(0, CHUNKS, LIVE):
-                for worker in fleet.stages[2]:
-                    for request_id in worker.open:
-                        worker.report(request_id, n, False)
-                for _ in range(4):
-                    await asyncio.sleep(0)
-            chunks_s = time.process_time() - chunks_began
-            fleet.end_all()
-        per_request.append((time.process_time() - began - chunks_s) / LIVE)
-        per_chunk.append(chunks_s / CHUNKS)
-    await fleet.orchestrator.shutdown()
-    return 1e6 * statistics.median(per_request), 1e6 * statistics.median(per_chunk)
+    began = time.process_time()
+    async with asyncio.TaskGroup() as tasks:
+        await fleet.full(tasks)
+        chunks_began = time.process_time()
+        for n in range(0, CHUNKS, LIVE):
+            for worker in fleet.stages[2]:
+                for request_id in worker.open:
+                    worker.report(request_id, n, False)
+            for _ in range(4):
+                await asyncio.sleep(0)
+        chunks_s = time.process_time() - chunks_began
+        fleet.end_all()
+    all_s = time.process_time() - began
+    return 1e6 * (all_s - chunks_s) / LIVE, 1e6 * chunks_s / CHUNKS
+
+
+async def measure():
+    """A row for each number of workers."""
+    fleets = {replicas: Fleet(replicas) for replicas in REPLICAS}
+    for fleet in fleets.values():
+        await fleet.orchestrator.start()
+    rounds = [
+        {replicas: await one_round(fleet) for replicas, fleet in fleets.items()}
+        for _ in range(1 + ROUNDS)
+    ][1:]  # the first one warms up
+    for fleet in fleets.values():
+        await fleet.orchestrator.shutdown()
+    rows = []
+    for replicas in REPLICAS:
+        request_us, chunk_us = (
+            statistics.median(values) for values in zip(*(r[replicas] for r in rounds), strict=True)
+        )
+        rows.append({"replicas": replicas, "request_us": request_us, "chunk_us": chunk_us})
+    return rows
 
 
 def main():
@@ -119,11 +131,13 @@ def main():
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
-    rows = []
-    for replicas in REPLICAS:
-        request_us, chunk_us = asyncio.run(measure(replicas))
-        rows.append({"replicas": replicas, "request_us": request_us, "chunk_us": chunk_us})
-        print(f"{replicas:>3} workers: {request_us:6.1f} us per request, {chunk_us:5.1f} per chunk")
+    rows = asyncio.run(measure())
+    for row in rows:
+        print(
+            "{replicas:>3} workers: {request_us:6.1f} us a request, {chunk_us:5.1f} a chunk".format(
+                **row
+            )
+        )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "replicas_cost.json").write_text(json.dumps(rows, indent=1) + "\n")
 

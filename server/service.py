@@ -42,10 +42,7 @@ class Worker(Supervised, Protocol):
 
     is_up: bool
     num_starts: int
-
-    @property
-    def figures(self) -> Figures:
-        """All steps since the server began."""
+    figures: Figures
 
     @property
     def num_open(self) -> int:

@@ -26,6 +26,7 @@ Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0)]
 Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
 Dtype = Literal["auto", "float32", "bfloat16"]
+Executor = Literal["thread", "process", "ray"]
 
 
 ORIGIN = r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$"
@@ -121,6 +122,9 @@ class Settings(BaseModel):
     thinker_replicas: Count | None = None
     """How many workers share the requests of the thinker."""
 
+    thinker_executor: Executor | None = None
+    """Where the thinker alone runs."""
+
     thinker_cpus: Share | None = None
     """The CPUs of a worker of the thinker alone."""
 
@@ -135,6 +139,9 @@ class Settings(BaseModel):
 
     talker_replicas: Count | None = None
     """How many workers share the requests of the talker."""
+
+    talker_executor: Executor | None = None
+    """Where the talker alone runs."""
 
     talker_cpus: Share | None = None
     """The CPUs of a worker of the talker alone."""
@@ -152,13 +159,16 @@ class Settings(BaseModel):
     """How many workers share the requests of code2wav. Where `replicas` is unset too, the embedded
     models have two if they run in threads on the CPU of a machine with two cores or more."""
 
+    code2wav_executor: Executor | None = None
+    """Where code2wav alone runs."""
+
     code2wav_cpus: Share | None = None
     """The CPUs of a worker of code2wav alone."""
 
     code2wav_gpus: Share | None = None
     """The GPUs of a worker of code2wav alone."""
 
-    executor: Literal["thread", "process", "ray"] = "thread"
+    executor: Executor = "thread"
     """Whether stages run in threads, each in a process of its own, or in a Ray cluster."""
 
     ray_address: str = ""

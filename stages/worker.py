@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from stages.connectors.contract import Mark
 from stages.cores import CORES
 from stages.errors import RequestError, UnavailableError
-from stages.executors.control import Abort, AbortDone, Credit, Output, Stop, Submit
+from stages.executors.control import Abort, AbortDone, Credit, Output, Reach, Stop, Submit
 from stages.executors.figures import Diary
 from stages.messages import StageOutput
 from stages.stage import blame
@@ -27,20 +27,9 @@ if TYPE_CHECKING:
     from stages.connectors.contract import Delivery, Receiver, Sender
     from stages.errors import OmniError
     from stages.executors.control import Mailbox, Order, Report
+    from stages.executors.ends import Ends, Port
     from stages.messages import Chunk, StageEnd
     from stages.stage import Emit, Stage
-
-
-@dataclass(frozen=True, slots=True)
-class Wiring:
-    """One pipeline position of a worker: whether the client sees its chunks, its edges from and to
-    each replica of its neighbours, and how many chunks a request may have reported that the client
-    has not consumed."""
-
-    final: bool
-    inlets: Sequence[Receiver]
-    outlets: Sequence[Sender]
-    max_unread: int
 
 
 @dataclass(slots=True)
@@ -48,8 +37,8 @@ class _Open:
     """A request that is open on the stage."""
 
     face: int
-    way_in: tuple[int, int]  # the face and the number of its inlet
-    inlet: Receiver | None  # None where the whole input came with the submit
+    way_in: str | None  # the name of the inlet; None where the whole input came with the submit
+    inlet: Receiver | None
     outlet: Sender | None  # None where no later stage takes the chunks
     reports: bool  # chunks go to the orchestrator
     credit: int
@@ -58,21 +47,26 @@ class _Open:
 
 
 class Worker:
-    """Runs `stage`; `report` takes each turn's reports in one call. Faces are numbered from 0."""
+    """Runs `stage` at all its pipeline positions; faces are these, numbered from 0.
+
+    `report` takes each turn's reports in one call.
+    """
 
     def __init__(
         self,
         stage: Stage,
-        faces: Sequence[Wiring],
+        ports: Sequence[Port],
+        ends: Ends,
         mailbox: Mailbox,
         report: Callable[[list[Report]], None],
     ) -> None:
         self._stage = stage
-        self._faces = faces
+        self._ports = ports
+        self._ends = ends
         self._mailbox = mailbox
         self._report = report
         self._open: dict[str, _Open] = {}
-        self._parked: dict[tuple[tuple[int, int], str], deque[Chunk | Mark]] = {}  # by way in
+        self._parked: dict[tuple[str, str], deque[Chunk | Mark]] = {}  # by way in and request
         self._touched: set[str] = set()
         self._runnable: dict[str, None] = {}
         self._reports: list[Report] = []
@@ -80,9 +74,6 @@ class Worker:
         self._has_ends = False  # among the reports
         self._stopping = False
         self._abandoned = False
-        for wiring in faces:
-            for outlet in wiring.outlets:
-                outlet.reset()
 
     def run(self) -> None:
         """Work until told to stop. An exception that no request is to blame for comes out."""
@@ -94,6 +85,8 @@ class Worker:
     def _run(self) -> None:
         while not self._stopping:
             orders = self._mailbox.take(block=not self._runnable)
+            if self._abandoned:
+                return
             self._collect()  # before the orders: an abort must find what came ahead of it
             for order in orders:
                 self._obey(order)
@@ -108,7 +101,7 @@ class Worker:
                 self._drop(request_id)
 
     def abandon(self) -> None:
-        """From another thread: touch nothing more once the present step returns."""
+        """From another thread: touch nothing more once the present step or wait returns."""
         self._abandoned = self._stopping = True
 
     # A turn.
@@ -123,17 +116,18 @@ class Worker:
                 for request_id in chunks.keys() & self._open.keys():
                     self._open[request_id].credit += chunks[request_id]
                     self._touched.add(request_id)
+            case Reach(name, address):
+                self._ends.reach(name, address)
             case Stop():
                 self._stopping = True
 
     def _collect(self) -> None:
         """Sort what the edges brought into the requests; park what is not open yet."""
-        for face, wiring in enumerate(self._faces):
-            for outlet in wiring.outlets:
-                self._touched.update(outlet.changed())
-            for n, inlet in enumerate(wiring.inlets):
-                for delivery in inlet.receive():
-                    self._accept((face, n), delivery)
+        for outlet in self._ends.outlets.values():
+            self._touched.update(outlet.changed())
+        for name, inlet in self._ends.inlets.items():
+            for delivery in inlet.receive():
+                self._accept(name, delivery)
 
     def _settle(self) -> None:
         """Bring every request that something happened to up to date."""
@@ -178,11 +172,10 @@ class Worker:
 
     def _flush(self) -> None:
         """Wake everyone who has something new, once."""
-        for wiring in self._faces:
-            for outlet in wiring.outlets:
-                outlet.flush()
-            for inlet in wiring.inlets:
-                inlet.flush()
+        for outlet in self._ends.outlets.values():
+            outlet.flush()
+        for inlet in self._ends.inlets.values():
+            inlet.flush()
         if self._has_ends or self._diary.is_due:
             self._has_ends = False
             self._reports.insert(0, self._diary.tell())
@@ -193,34 +186,34 @@ class Worker:
     # What happens to one request.
 
     def _submit(self, order: Submit) -> None:
-        wiring = self._faces[order.face]
-        given, way_in = order.stage_input, (order.face, order.inlet)
+        port, given = self._ports[order.face], order.stage_input
         request = _Open(
             face=order.face,
-            way_in=way_in,
-            inlet=wiring.inlets[order.inlet] if given.source is None else None,
-            outlet=wiring.outlets[order.outlet] if given.has_next else None,
-            reports=wiring.final or not given.has_next,
-            credit=wiring.max_unread,
+            way_in=order.inlet,
+            inlet=None if order.inlet is None else self._ends.inlets[order.inlet],
+            outlet=None if order.outlet is None else self._ends.outlets[order.outlet],
+            reports=port.final or not given.has_next,
+            credit=port.max_unread,
         )
         try:
             with blame(order.request_id):
                 self._stage.open(order.request_id, given.params)
         except RequestError as error:
             self._report_error(order.face, order.request_id, error)
-            self._hang_up(way_in, order.request_id)
+            self._hang_up(order.inlet, order.request_id)
             return
-        if given.source is None:
-            request.waiting = self._parked.pop((way_in, order.request_id), request.waiting)
-        else:
+        if given.source is not None:
             request.waiting.extend([*given.source, Mark.END])
+        elif order.inlet is not None:
+            key = (order.inlet, order.request_id)
+            request.waiting = self._parked.pop(key, request.waiting)
         if request.outlet is not None:
             request.outlet.open(order.request_id)
         self._open[order.request_id] = request
         CORES.enter(self)
         self._touched.add(order.request_id)
 
-    def _accept(self, way_in: tuple[int, int], delivery: Delivery) -> None:
+    def _accept(self, way_in: str, delivery: Delivery) -> None:
         if delivery.item is Mark.RESET:
             self._parked = {key: items for key, items in self._parked.items() if key[0] != way_in}
             return
@@ -299,7 +292,7 @@ class Worker:
         if order.request_id in self._open:
             self._drop(order.request_id)
         else:
-            self._hang_up((order.face, order.inlet), order.request_id)
+            self._hang_up(order.inlet, order.request_id)
         self._reports.append(AbortDone(order.face, order.request_id))
 
     def _drop(self, request_id: str) -> None:
@@ -316,8 +309,7 @@ class Worker:
         if request.inlet is not None:
             request.inlet.hang_up(request_id)
 
-    def _hang_up(self, way_in: tuple[int, int], request_id: str) -> None:
-        self._parked.pop((way_in, request_id), None)
-        face, n = way_in
-        if inlets := self._faces[face].inlets:
-            inlets[n].hang_up(request_id)
+    def _hang_up(self, way_in: str | None, request_id: str) -> None:
+        if way_in is not None:
+            self._parked.pop((way_in, request_id), None)
+            self._ends.inlets[way_in].hang_up(request_id)

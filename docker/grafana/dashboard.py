@@ -80,8 +80,16 @@ ROWS: dict[str, list[Panel]] = {
     "Stages": [
         ("Time of a step", "s", {"{{stage}}": mean("stage_step_seconds", "stage", "")}),
         ("Requests in a step", "short", {"{{stage}}": mean("stage_batch_size", "stage", "")}),
-        ("Requests not begun", "short", {"{{stage}}": "nano_omni_stage_queue_depth"}),
-        ("Restarts", "short", {"{{stage}}": "increase(nano_omni_stage_restarts_total[$__range])"}),
+        (
+            "Requests not begun",
+            "short",
+            {"{{stage}}": "sum by (stage) (nano_omni_stage_queue_depth)"},
+        ),
+        (
+            "Restarts",
+            "short",
+            {"{{stage}} {{replica}}": "increase(nano_omni_stage_restarts_total[$__range])"},
+        ),
     ],
     "The gate": [
         ("Held from all-final to all-done", "s", spread("gate_hold_seconds")),

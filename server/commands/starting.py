@@ -44,24 +44,24 @@ def placement_of(settings: Settings, stage: str) -> Placement:
         own = getattr(settings, f"{stage}_{name}")
         return getattr(settings, name) if own is None else own
 
-    device: str = chosen("device")
+    device, executor = chosen("device"), chosen("executor")
     return Placement(
         device=device,
         dtype=chosen("dtype"),
-        replicas=chosen("replicas") or _default_replicas(settings, stage, device),
-        executor=settings.executor,
+        replicas=chosen("replicas") or _default_replicas(settings, stage, device, executor),
+        executor=executor,
         cpus=chosen("cpus"),
         gpus=chosen("gpus"),
         ray=RayCluster(settings.ray_address, settings.ray_namespace),
     )
 
 
-def _default_replicas(settings: Settings, stage: str, device: str) -> int:
+def _default_replicas(settings: Settings, stage: str, device: str, executor: str) -> int:
     """A second decoder of Piper voices uses what one leaves idle of a CPU's cores."""
     pays = (
         stage == "code2wav"
         and settings.model in ("embedded", "piper-joe")
-        and settings.executor == "thread"
+        and executor == "thread"
         and num_cores() >= 2
     )
     if not pays or device.startswith("cuda"):

@@ -79,7 +79,9 @@ class ServiceCollector(Collector):
 
     def _workers(self) -> Iterator[Metric]:
         workers: list[tuple[tuple[str, ...], Worker]] = [
-            ((worker.name,), worker) for worker in self._service.workers
+            ((stage.name, str(replica)), worker)
+            for stage in self._service.stages
+            for replica, worker in enumerate(stage.workers)
         ]
         yield _gauge(declared.STAGE_UP, [(labels, worker.is_up) for labels, worker in workers])
         restarts = [(labels, max(0, worker.num_starts - 1)) for labels, worker in workers]

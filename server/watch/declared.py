@@ -90,11 +90,11 @@ ABORTS = _counter("aborts", "model stage", "Times that a stage was told to stop 
 ABORT_S = _histogram("abort_seconds", "model stage", "Time until it said that it had.")
 SILENT_ABORTS = _counter("silent_aborts", "model stage", "Aborts without an answer in time.")
 
-STAGE_UP = _gauge("stage_up", "stage", "1 where the stage's worker runs.")
-RESTARTS = _counter("stage_restarts", "stage", "Times that the worker was started again.")
-OPEN = _gauge("stage_open_requests", "stage", "Requests submitted that are not over.")
-QUEUE_DEPTH = _gauge("stage_queue_depth", "stage", "Of these, those that it has not begun.")
-BATCH_SIZE = _histogram("stage_batch_size", "stage", "Requests that a step advanced.")
-STEP_S = _histogram("stage_step_seconds", "stage", "Time of a step.")
+STAGE_UP = _gauge("stage_up", "stage replica", "1 where the worker runs.")
+RESTARTS = _counter("stage_restarts", "stage replica", "Times that it was started again.")
+OPEN = _gauge("stage_open_requests", "stage replica", "Requests submitted that are not over.")
+QUEUE_DEPTH = _gauge("stage_queue_depth", "stage replica", "Of these, those that it has not begun.")
+BATCH_SIZE = _histogram("stage_batch_size", "stage replica", "Requests that a step advanced.")
+STEP_S = _histogram("stage_step_seconds", "stage replica", "Time of a step.")
 
 DECLARED = tuple(value for value in list(globals().values()) if isinstance(value, Declared))

@@ -21,14 +21,17 @@ much, keep the path from the world. Made by `python -m server.watch.table > docs
 
 The values of labels are few and fixed:
 
-- `model`: the id of a model that is served, or `{UNKNOWN}`: the body was refused, or names none that is
+- `model`: the id of a model that is served, or `{UNKNOWN}`: the body was refused, or names none
+  that is
 - `endpoint`: {", ".join(f"`{endpoint}`" for endpoint in ENDPOINTS)}
 - `outcome`: {", ".join(f"`{outcome}`" for outcome in get_args(Outcome))}; `left` is the client,
   `stalled` its reader
-- `stage`: the name of a stage
+- `stage`: the name of a stage; `replica`: which of its workers, from 0
 
 On top come the `process_*` of prometheus-client, about the server's own process. What workers tell
-of their steps comes with their reports, up to 100 ms late.
+of their steps comes with their reports, up to 100 ms late. Where servers share workers, each tells
+of its own requests, and a step is counted by one server (whose request it advanced first): sums
+over servers are of all. `nano_omni_stage_up` and the restarts are as each server sees them.
 
 | name | type | labels | meaning |
 |---|---|---|---|

@@ -4,17 +4,22 @@ Each request that is open on the edge has a lane: its chunks, then its end, in o
 holds at most `max_chunks` chunks that the receiver has not consumed; a sender asks for room and
 never waits. Every implementation passes `tests/stages/connectors/conformance.py`.
 
-The two ends belong to two workers, each called from its own thread. Nothing here knows what a
-chunk means.
+The two ends belong to two workers, each called from its own thread. An end is opened at the site of
+its worker (`site.py`), which it wakes when it has something for it. Ends in one process or on one
+machine are made of the same thing. Ends that may be on two machines are not: there the receiver
+says where it is, in an address, and the server tells it to the sender, which calls. Nothing here
+knows what a chunk means.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from stages.connectors.remote import Address
+    from stages.connectors.site import Site
     from stages.messages import Chunk
 
 
@@ -77,6 +82,9 @@ class Sender(Protocol):
     def flush(self) -> None:
         """Wake the receiver, once for all that was sent since the last flush."""
 
+    def shut(self) -> None:
+        """Free this end; there is no other call after it."""
+
 
 class Receiver(Protocol):
     """The downstream end."""
@@ -93,14 +101,43 @@ class Receiver(Protocol):
     def flush(self) -> None:
         """Wake the sender, once for all the credit given since the last flush."""
 
+    def shut(self) -> None:
+        """Free this end; there is no other call after it."""
+
+
+@runtime_checkable
+class Caller(Protocol):
+    """A sender that has to be told where its receiver is. Before that all its lanes are lost."""
+
+    def call(self, address: Address) -> None:
+        """Send to the receiver that is there; the one that it calls already stays."""
+
+
+@runtime_checkable
+class Called(Protocol):
+    """A receiver that its sender has to call."""
+
+    address: Address
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether a sender has called, and is there."""
+
 
 class Edge(Protocol):
-    """An edge, as the process that owns it holds it: where its ends come from, and its end."""
+    """An edge, as the process that owns it holds it: where its ends come from, and its end.
 
-    def open_sender(self) -> Sender:
+    No other edge of the same worker has its name.
+    """
+
+    @property
+    def name(self) -> str:
+        """What both ends call it."""
+
+    def open_sender(self, site: Site) -> Sender:
         """The upstream end; called where the upstream worker runs, each time that one starts."""
 
-    def open_receiver(self) -> Receiver:
+    def open_receiver(self, site: Site) -> Receiver:
         """The downstream end, likewise."""
 
     def close(self) -> None:

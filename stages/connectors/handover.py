@@ -42,7 +42,7 @@ class Door:
                     continue
             if told == key and len(files) == _NUM_FILES:
                 data, credit = (files[0], files[1], DATA_BYTES), (files[2], files[3], CREDIT_BYTES)
-                return SharedMemoryEdge(RingFiles(*data), RingFiles(*credit), max_chunks=0)
+                return SharedMemoryEdge("", RingFiles(*data), RingFiles(*credit), max_chunks=0)
             for each in files:
                 os.close(each)
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from stages.connectors.contract import Delivery, EdgeStats, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from stages.connectors.site import Site
     from stages.messages import Chunk
 
 
@@ -23,25 +22,22 @@ class _Lane:
 
 
 class MemoryConnector:
-    """`ring_receiver` and `ring_sender` wake the workers at the two ends, from any thread."""
+    """Both ends are here; what they share outlives the workers that open them."""
 
-    def __init__(
-        self,
-        ring_receiver: Callable[[], None],
-        ring_sender: Callable[[], None],
-        max_chunks: int = 8,
-    ) -> None:
+    def __init__(self, name: str, max_chunks: int = 8) -> None:
+        self.name = name
         self._edge = _Edge(max_chunks)
-        self.sender = MemorySender(self._edge, ring_receiver)
-        self.receiver = MemoryReceiver(self._edge, ring_sender)
 
-    def open_sender(self) -> MemorySender:
+    def open_sender(self, site: Site) -> MemorySender:
         """See Edge."""
-        return self.sender
+        self._edge.ring_sender = site.ring
+        return MemorySender(self._edge)
 
-    def open_receiver(self) -> MemoryReceiver:
+    def open_receiver(self, site: Site) -> MemoryReceiver:
         """See Edge."""
-        return self.receiver
+        self._edge.ring_receiver = site.ring
+        site.ring()  # something may have been sent already
+        return MemoryReceiver(self._edge)
 
     def close(self) -> None:
         """See Edge."""
@@ -56,11 +52,16 @@ class MemoryConnector:
             return EdgeStats(len(edge.lanes), len(edge.ready), edge.num_sent, edge.num_dropped)
 
 
+def _nobody() -> None:
+    """The other end was not opened yet."""
+
+
 class _Edge:
     """What the two ends share, under one lock that nobody holds for long."""
 
     def __init__(self, max_chunks: int) -> None:
         self.max_chunks = max_chunks
+        self.ring_sender = self.ring_receiver = _nobody
         self.lock = threading.Lock()
         self.ready: deque[Delivery] = deque()
         self.lanes: dict[str, _Lane] = {}
@@ -76,9 +77,8 @@ class _Edge:
 class MemorySender:
     """See Sender."""
 
-    def __init__(self, edge: _Edge, ring: Callable[[], None]) -> None:
+    def __init__(self, edge: _Edge) -> None:
         self._edge = edge
-        self._ring = ring
         self._unflushed = False
 
     def reset(self) -> None:
@@ -157,15 +157,17 @@ class MemorySender:
         """See Sender."""
         if self._unflushed:
             self._unflushed = False
-            self._ring()
+            self._edge.ring_receiver()
+
+    def shut(self) -> None:
+        """See Sender: the edge holds everything."""
 
 
 class MemoryReceiver:
     """See Receiver."""
 
-    def __init__(self, edge: _Edge, ring: Callable[[], None]) -> None:
+    def __init__(self, edge: _Edge) -> None:
         self._edge = edge
-        self._ring = ring
         self._unflushed = False
 
     def receive(self) -> list[Delivery]:
@@ -203,4 +205,7 @@ class MemoryReceiver:
         """See Receiver."""
         if self._unflushed:
             self._unflushed = False
-            self._ring()
+            self._edge.ring_sender()
+
+    def shut(self) -> None:
+        """See Receiver: the edge holds everything."""

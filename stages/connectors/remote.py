@@ -1,4 +1,4 @@
-"""The connector between workers of different machines: a ZeroMQ socket from the one to the other.
+"""The connector between workers that may be on different machines: a ZeroMQ socket for each two.
 
 The receiver listens; the sender calls it, says hello, and calls again whenever the connection is
 gone. Everything sent in one turn of a worker is one message. Where both are on one machine, the
@@ -10,9 +10,11 @@ the sender's lanes with it. Who calls must know the listener's secret; nothing i
 
 from __future__ import annotations
 
+import secrets
 import sys
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import zmq
 import zmq.auth.thread
@@ -24,11 +26,14 @@ from stages.connectors.handover import Door, hand_in
 from stages.connectors.lanes import LaneReceiver, LaneSender
 from stages.connectors.ring import RingReader, RingWriter
 from stages.connectors.shared_memory import SharedMemoryEdge
+from stages.connectors.site import Bells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from _typeshed import ReadableBuffer
+
+    from stages.connectors.site import Site
 
 HEARTBEAT_MS = 500
 SILENCE_MS = 2000
@@ -47,57 +52,44 @@ class Address:
     door: str = ""
 
 
-class Bells:
-    """What a worker waits for: sockets, and descriptors that ring. For one thread."""
+class NetworkSite(Bells):
+    """The site of a worker with neighbours that may be on other machines.
 
-    def __init__(self) -> None:
-        self._poller = zmq.Poller()
-        self.rung: set[Any] = set()
+    Whoever calls it must know its secret, which is new each time. `on_link` hears, in the worker's
+    thread, when the sender of an edge into it has come, or is gone.
+    """
 
-    def add(self, bell: Any) -> None:
-        """Wait for this one too."""
-        self._poller.register(bell, zmq.POLLIN)
+    def __init__(self, ip: str, on_link: Callable[[str, bool], None]) -> None:
+        super().__init__(zmq.Poller())
+        self.ip = ip
+        self.on_link = on_link
+        self.secret = secrets.token_hex(16)
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._guard = zmq.auth.thread.ThreadAuthenticator(self.context)
+        self._guard.start()
+        self._guard.configure_plain(DOMAIN, {DOMAIN: self.secret})
 
-    def remove(self, bell: Any) -> None:
-        """Wait for it no longer."""
-        self._poller.unregister(bell)
-        self.rung.discard(bell)
-
-    def wait(self, timeout_ms: int | None) -> None:
-        """Until one rings; `rung` holds those that do. None waits for ever."""
-        self.rung = {bell for bell, _ in self._poller.poll(timeout_ms)}
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where the ends of a worker's edges are: its network address, what wakes it, its secret."""
-
-    ip: str
-    secret: str
-    bells: Bells = field(default_factory=Bells)
-    context: zmq.Context[zmq.Socket[bytes]] = field(default_factory=zmq.Context)
-
-    def guard(self) -> zmq.auth.thread.ThreadAuthenticator:
-        """Let in only who knows the secret; to be stopped by whoever called this."""
-        guard = zmq.auth.thread.ThreadAuthenticator(self.context)
-        guard.start()
-        guard.configure_plain(DOMAIN, {DOMAIN: self.secret})
-        return guard
+    def close(self) -> None:
+        """See Site."""
+        self._guard.stop()
+        self.context.destroy(linger=0)
+        super().close()
 
 
 class Listener:
     """A socket that many may call. `calls` counts those that are connected, by descriptor."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: NetworkSite) -> None:
         self.socket = site.context.socket(zmq.ROUTER)
         self.socket.plain_server = True
         self.socket.zap_domain = DOMAIN.encode()
         watch_over(self.socket)
-        self._ends = Monitor(self.socket, site.bells)
+        self._ends = Monitor(self.socket)
         port = self.socket.bind_to_random_port(f"tcp://{site.ip}")
         self.address = Address(f"tcp://{site.ip}:{port}", site.secret)
-        self._bells = site.bells
-        site.bells.add(self.socket)
+        self._bells = site
+        for each in (self.socket, self._ends.socket):
+            site.add(each)
 
     def ends(self) -> list[int]:
         """The descriptors of connections that ended since the last call."""
@@ -121,7 +113,8 @@ class Listener:
     def close(self) -> None:
         """Hang up on everybody. May come twice."""
         if not self.socket.closed:
-            self._bells.remove(self.socket)
+            for each in (self.socket, self._ends.socket):
+                self._bells.remove(each)
             self._ends.close()
             self.socket.close(linger=0)
 
@@ -129,12 +122,10 @@ class Listener:
 class Monitor:
     """What happens to the connections of a socket."""
 
-    def __init__(self, socket: zmq.Socket[bytes], bells: Bells) -> None:
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
         wanted = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
         self._watched = socket
         self.socket = socket.get_monitor_socket(wanted)
-        self._bells = bells
-        bells.add(self.socket)
 
     def take(self) -> list[tuple[zmq.Event, int]]:
         """All that happened since the last call: the event, and the connection's descriptor."""
@@ -146,7 +137,6 @@ class Monitor:
 
     def close(self) -> None:
         """Watch no longer."""
-        self._bells.remove(self.socket)
         self._watched.disable_monitor()
         self.socket.close(linger=0)
 
@@ -244,14 +234,15 @@ class _Streams:
 class _Call(_Streams):
     """The sender's streams, over a connection that may not be there yet."""
 
-    def __init__(self, site: Site, address: Address) -> None:
+    def __init__(self, site: NetworkSite, address: Address) -> None:
         super().__init__()
         self.is_up = False
-        self._bells = site.bells
+        self._bells = site
         self._door = address.door
         self._socket = call(site.context, address)
-        self._monitor = Monitor(self._socket, site.bells)
-        site.bells.add(self._socket)
+        self._monitor = Monitor(self._socket)
+        for each in (self._socket, self._monitor.socket):
+            site.add(each)
         self._socket.connect(address.endpoint)
 
     def changes(self) -> list[bool]:
@@ -274,7 +265,8 @@ class _Call(_Streams):
         """Hang up. May come twice."""
         super().close()
         if not self._socket.closed:
-            self._bells.remove(self._socket)
+            for each in (self._socket, self._monitor.socket):
+                self._bells.remove(each)
             self._monitor.close()
             self._socket.close(linger=0)
 
@@ -293,19 +285,19 @@ class _Call(_Streams):
 
 
 class RemoteSender(LaneSender):
-    """See Sender. Its lanes are lost from the start until `call` has reached a receiver."""
+    """See Sender and Caller."""
 
-    def __init__(self, max_chunks: int) -> None:
+    def __init__(self, site: NetworkSite, max_chunks: int) -> None:
         nowhere = _Streams()
         super().__init__(nowhere, nowhere, max_chunks)
-        self._site: Site | None = None
+        self._site = site
         self._address: Address | None = None
         self._call: _Call | None = None
 
-    def call(self, site: Site, address: Address) -> None:
-        """Send to another receiver from now on; the one that it calls already stays."""
+    def call(self, address: Address) -> None:
+        """See Caller."""
         if address != self._address:
-            self._site, self._address = site, address
+            self._address = address
             self._call_anew()
 
     def open(self, request_id: str) -> None:
@@ -341,7 +333,7 @@ class RemoteSender(LaneSender):
             self._call.close()
         for request_id in self._lanes:
             self._lose(request_id)
-        if self._site is not None and self._address is not None:
+        if self._address is not None:
             self._data = self._credit = self._call = _Call(self._site, self._address)
 
     def _lose(self, request_id: str) -> None:
@@ -350,32 +342,27 @@ class RemoteSender(LaneSender):
 
 
 class RemoteReceiver(LaneReceiver):
-    """See Receiver. Listens to the sender that said hello last."""
+    """See Receiver and Called. Listens to the sender that said hello last."""
 
-    def __init__(self) -> None:
-        nowhere = _Streams()
-        super().__init__(nowhere, nowhere)
-        self._line: _Line | None = None
-
-    def listen(self, site: Site, on_link: Callable[[bool], None]) -> Address:
-        """Where a sender can call. `on_link` hears when one has come, or is gone."""
-        self._data = self._credit = self._line = _Line(site, on_link)
-        return self._line.address
+    def __init__(self, site: NetworkSite, name: str) -> None:
+        self._line = _Line(site, partial(site.on_link, name))
+        super().__init__(self._line, self._line)
+        self.address = self._line.address
 
     @property
     def is_linked(self) -> bool:
-        """Whether there is a sender."""
-        return self._line is not None and self._line.peer is not None
+        """See Called."""
+        return self._line.peer is not None
 
 
 class _Line(_Streams):
     """The receiver's streams: from and to the one caller that said hello last."""
 
-    def __init__(self, site: Site, on_link: Callable[[bool], None]) -> None:
+    def __init__(self, site: NetworkSite, on_link: Callable[[bool], None]) -> None:
         super().__init__()
         self.peer: tuple[bytes, int] | None = None  # its name, and its connection's descriptor
         self._on_link = on_link
-        self._bells = site.bells
+        self._bells = site
         self._listener = Listener(site)
         self._door = Door() if sys.platform == "linux" else None
         door = self._door.name if self._door is not None else ""
@@ -419,13 +406,15 @@ class RemoteEdge:
     name: str
     max_chunks: int
 
-    def open_sender(self) -> RemoteSender:
+    def open_sender(self, site: Site) -> RemoteSender:
         """See Edge."""
-        return RemoteSender(self.max_chunks)
+        assert isinstance(site, NetworkSite)
+        return RemoteSender(site, self.max_chunks)
 
-    def open_receiver(self) -> RemoteReceiver:
+    def open_receiver(self, site: Site) -> RemoteReceiver:
         """See Edge."""
-        return RemoteReceiver()
+        assert isinstance(site, NetworkSite)
+        return RemoteReceiver(site, self.name)
 
     def close(self) -> None:
         """See Edge: nothing is held here."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from stages.connectors.lanes import LaneReceiver, LaneSender
 from stages.connectors.ring import RingFiles, RingReader, RingWriter
+from stages.connectors.site import Bells
 
 if TYPE_CHECKING:
-    from stages.connectors.contract import EdgeStats
+    from stages.connectors.site import Site
 
 DATA_BYTES = 1 << 20
 CREDIT_BYTES = 1 << 16
@@ -23,66 +24,35 @@ CREDIT_BYTES = 1 << 16
 class SharedMemoryEdge:
     """What both ends are made from; created and closed by the server process."""
 
+    name: str
     data: RingFiles
     credit: RingFiles
     max_chunks: int
 
     @classmethod
     def create(cls, name: str, max_chunks: int = 8) -> SharedMemoryEdge:
-        """A new edge; `name` is only for people who look at descriptors."""
+        """A new edge."""
         return cls(
+            name,
             RingFiles.create(f"{name}:data", DATA_BYTES),
             RingFiles.create(f"{name}:credit", CREDIT_BYTES),
             max_chunks,
         )
 
-    def open_sender(self) -> SharedMemorySender:
-        """The upstream end; called where the upstream worker runs."""
-        return SharedMemorySender(self)
+    def open_sender(self, site: Site) -> LaneSender:
+        """See Edge. Its worker is woken by credit."""
+        assert isinstance(site, Bells)
+        site.add(self.credit.bell)
+        credit = RingReader(self.credit, self.data.bell)
+        return LaneSender(RingWriter(self.data), credit, self.max_chunks)
 
-    def open_receiver(self) -> SharedMemoryReceiver:
-        """The downstream end; called where the downstream worker runs."""
-        return SharedMemoryReceiver(self)
+    def open_receiver(self, site: Site) -> LaneReceiver:
+        """See Edge. Its worker is woken by chunks."""
+        assert isinstance(site, Bells)
+        site.add(self.data.bell)
+        return LaneReceiver(RingReader(self.data, self.credit.bell), RingWriter(self.credit))
 
     def close(self) -> None:
         """Close this process's descriptors."""
         self.data.close()
         self.credit.close()
-
-
-class SharedMemoryConnector:
-    """Both ends in one process, for tests and for workers in threads."""
-
-    def __init__(self, edge: SharedMemoryEdge) -> None:
-        self._edge: SharedMemoryEdge | None = edge
-        self.sender = SharedMemorySender(edge)
-        self.receiver = SharedMemoryReceiver(edge)
-
-    def close(self) -> None:
-        """See Edge."""
-        if self._edge is not None:
-            self.sender.shut()
-            self.receiver.shut()
-            self._edge.close()
-            self._edge = None
-
-    def stats(self) -> EdgeStats:
-        """What the sender knows."""
-        return self.sender.stats()
-
-
-class SharedMemorySender(LaneSender):
-    """See Sender. Its worker waits on `bell` for credit."""
-
-    def __init__(self, edge: SharedMemoryEdge) -> None:
-        credit = RingReader(edge.credit, edge.data.bell)
-        super().__init__(RingWriter(edge.data), credit, edge.max_chunks)
-        self.bell = edge.credit.bell
-
-
-class SharedMemoryReceiver(LaneReceiver):
-    """See Receiver. Its worker waits on `bell` for chunks."""
-
-    def __init__(self, edge: SharedMemoryEdge) -> None:
-        super().__init__(RingReader(edge.data, edge.credit.bell), RingWriter(edge.credit))
-        self.bell = edge.data.bell

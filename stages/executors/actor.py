@@ -9,34 +9,42 @@ was killed. A worker that raises takes the process with it, and Ray starts the a
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 import traceback
 from collections import defaultdict, deque
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ray
 import structlog
 
 from stages.connectors.codec import decode, encode
-from stages.connectors.remote import Listener, RemoteEdge, RemoteSender, Site
+from stages.connectors.remote import Listener, NetworkSite
 from stages.cores import CORES
 from stages.errors import StartError
-from stages.executors.control import Abort, AbortDone, Credit, Output, Stop, Submit
+from stages.executors.control import (
+    Abort,
+    AbortDone,
+    Credit,
+    Linked,
+    Output,
+    Reach,
+    Stop,
+    Submit,
+)
+from stages.executors.ends import Ends
 from stages.executors.figures import Told
 from stages.executors.launch import bring_up
-from stages.executors.line import Hello, Left, Linked, Reach, Ready
+from stages.executors.line import Hello, Left
 from stages.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
 
     from stages.connectors.remote import Address
     from stages.executors.control import Order, Report
-    from stages.executors.executor import Port
+    from stages.executors.ends import Port
     from stages.stage import Stage
 
 log = structlog.get_logger(__name__)
@@ -46,7 +54,10 @@ LEASE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ActorSpec:
-    """What an actor runs; all servers that share it must mean the same (`shape`)."""
+    """What an actor runs; all servers that share it must mean the same (`shape`).
+
+    `ports` are without edges: these come with each server.
+    """
 
     name: str
     make_stage: Callable[[], Stage]
@@ -60,11 +71,10 @@ class ActorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a worker is: its line for servers, and the edges into it by their names."""
+    """Where a worker is, and its line for servers."""
 
     node_id: str
     line: Address
-    inlets: Mapping[str, Address]
 
 
 class StageActor:
@@ -76,19 +86,10 @@ class StageActor:
         CORES.limit(1)  # the other stages compute in other processes
         stage = bring_up(spec.make_stage)
         ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
-        site = Site(ip, secrets.token_hex(16))
-        site.guard()
-        wirings = [port.open() for port in spec.ports]
-        ends = [
-            (edge, end)
-            for port, wiring in zip(spec.ports, wirings, strict=True)
-            for edge, end in zip(
-                (*port.inlets, *port.outlets), (*wiring.inlets, *wiring.outlets), strict=True
-            )
-        ]
-        named = {edge.name: end for edge, end in ends if isinstance(edge, RemoteEdge)}
-        self._mailbox = ActorMailbox(spec.name, site, named)
-        self._worker = Worker(stage, wirings, self._mailbox, self._mailbox.report)
+        self._mailbox = ActorMailbox(spec.name, ip)
+        self._worker = Worker(
+            stage, spec.ports, self._mailbox.ends, self._mailbox, self._mailbox.report
+        )
         self._leases = Leases()
         self._leases.renew("")  # of whoever asked for this actor, until it attaches
         for name, target in (("worker", self._work), ("leases", self._watch_leases)):
@@ -103,7 +104,7 @@ class StageActor:
         if shape != self._spec.shape:
             raise StartError(f"{self._spec.name} runs with other settings in this cluster")
         self._leases.renew(server)
-        return Where(self._context.get_node_id(), self._mailbox.address, self._mailbox.inlets)
+        return Where(self._context.get_node_id(), self._mailbox.address)
 
     def renew(self, server: str) -> int | None:
         """Keep a lease; how many requests of all servers are here, None if it had run out."""
@@ -180,25 +181,17 @@ class Leases:
 class ActorMailbox:
     """See Mailbox. Orders of all servers in one; each report goes to the server that asked."""
 
-    def __init__(self, name: str, site: Site, ends: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, ip: str) -> None:
         self._name = name
-        self._site = site
-        self._listener = Listener(site)
-        self._outlets: dict[str, RemoteSender] = {}
-        self._linked: dict[str, bool] = {}
+        self._site = NetworkSite(ip, self._on_link)
+        self._listener = Listener(self._site)
         self.address = self._listener.address
-        self.inlets: dict[str, Address] = {}
-        for edge, end in ends.items():
-            if isinstance(end, RemoteSender):
-                self._outlets[edge] = end
-            else:
-                self._linked[edge] = False
-                self.inlets[edge] = end.listen(site, partial(self._on_link, edge))
+        self.ends = Ends(self._site)
         self._callers: dict[str, bytes] = {}  # the servers, by what their lines are called
+        self._edges: dict[str, set[str]] = {}  # of each server
+        self._has_old = False  # edges that may be no server's any more
         self._asked: dict[str, tuple[bytes, Submit | Abort]] = {}  # by request
         self._forgotten: deque[str] = deque()
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        site.bells.add(self._bell)
 
     @property
     def num_live(self) -> int:
@@ -208,16 +201,17 @@ class ActorMailbox:
     def forget(self, server: str) -> None:
         """From any thread: a server is gone; its requests are to be aborted."""
         self._forgotten.append(server)
-        os.eventfd_write(self._bell, 1)
+        self._site.ring()
 
     def take(self, *, block: bool) -> list[Order]:
         """See Mailbox."""
-        self._site.bells.wait(None if block else 0)
+        if self._has_old:  # what that server asked for has been aborted by now
+            self._has_old = False
+            self.ends.keep(set().union(*self._edges.values()))
+        self._site.wait(block=block)
         orders: list[Order] = []
-        if self._bell in self._site.bells.rung:
-            os.eventfd_read(self._bell)
-            while self._forgotten:
-                orders += self._leave(self._callers.pop(self._forgotten.popleft(), b""))
+        while self._forgotten:
+            orders += self._leave(self._forgotten.popleft())
         self._listener.ends()
         for caller, _, parts in self._listener.take():
             for part in parts:
@@ -228,49 +222,71 @@ class ActorMailbox:
         """Give each report to the server that asked for it; nobody, if it is gone."""
         letters: dict[bytes, list[Report]] = defaultdict(list)
         for report in reports:
-            match report:
-                case Told():  # the figures are of the whole worker: for every server
-                    for caller in self._callers.values():
-                        letters[caller].append(report)
-                    continue
-                case Output(_, output):
-                    request_id, is_last = output.request_id, output.finished
-                case AbortDone(_, request_id):
-                    is_last = True
-            asked = self._asked.get(request_id)
-            if asked is None:
-                continue
-            letters[asked[0]].append(report)
-            if is_last:
-                del self._asked[request_id]
-                log.info("request_left", stage=self._name, request_id=request_id)
+            for caller, part in self._parts(report):
+                letters[caller].append(part)
         for caller, letter in letters.items():
             self._send(caller, letter)
 
+    def _parts(self, report: Report) -> Iterable[tuple[bytes, Report]]:
+        match report:
+            case Told():
+                return report.by_server(self._line_of).items()
+            case Linked(name):
+                lines = [self._callers[each] for each, has in self._edges.items() if name in has]
+            case Output(_, output):
+                lines = self._asker(output.request_id, is_last=output.finished)
+            case AbortDone(_, request_id):
+                lines = self._asker(request_id, is_last=True)
+        return [(line, report) for line in lines]
+
+    def _line_of(self, request_id: str) -> bytes | None:
+        asked = self._asked.get(request_id)
+        return None if asked is None else asked[0]
+
+    def _asker(self, request_id: str, *, is_last: bool) -> list[bytes]:
+        """Who asked for a request; none if it is over."""
+        asked = self._asked.get(request_id)
+        if asked is None:
+            return []
+        if is_last:
+            del self._asked[request_id]
+            log.info("request_left", stage=self._name, request_id=request_id)
+        return [asked[0]]
+
     def _hear(self, caller: bytes, message: Any) -> list[Order]:
         match message:
-            case Submit() | Abort():
+            case Hello(server, ports):
+                self._meet(caller, server, ports)
+            case Stop():
+                self._send(caller, Left())
+                return self._leave(self._server(caller))
+            case Submit() | Abort() if self._server(caller):
                 if isinstance(message, Submit):
                     log.info("request_came", stage=self._name, request_id=message.request_id)
                 self._asked[message.request_id] = caller, message
                 return [message]
-            case Credit():
+            case Credit() | Reach() if self._server(caller):
                 return [message]
-            case Hello(server):
-                orders = self._leave(self._callers.pop(server, b""))
-                self._callers[server] = caller
-                self._send(caller, Ready(dict(self._linked)))
-                return orders
-            case Reach(edge, address):
-                self._outlets[edge].call(self._site, address)
-            case Stop():
-                self._callers = {s: c for s, c in self._callers.items() if c != caller}
-                self._send(caller, Left())
-                return self._leave(caller)
         return []
 
-    def _leave(self, caller: bytes) -> list[Order]:
-        """Aborts for all that a server has asked for."""
+    def _server(self, caller: bytes) -> str:
+        """Who calls; nobody whose lease has ended."""
+        return next((server for server, line in self._callers.items() if line == caller), "")
+
+    def _meet(self, caller: bytes, server: str, ports: tuple[Port, ...]) -> None:
+        """A server has come, with its edges; those between actors may be there already."""
+        self.ends.open(ports)
+        self._callers[server] = caller
+        self._edges[server] = {
+            edge.name for port in ports for edge in (*port.inlets, *port.outlets)
+        }
+        self._send(caller, self.ends.ready)
+
+    def _leave(self, server: str) -> list[Order]:
+        """A server is gone: aborts for all that it has asked for."""
+        self._edges.pop(server, None)
+        self._has_old = True
+        caller = self._callers.pop(server, b"")
         return [
             Abort(order.face, request_id, order.inlet)
             for request_id, (asker, order) in self._asked.items()
@@ -278,9 +294,7 @@ class ActorMailbox:
         ]
 
     def _on_link(self, edge: str, is_up: bool) -> None:
-        self._linked[edge] = is_up
-        for caller in self._callers.values():
-            self._send(caller, Linked(edge, is_up))
+        self.report([Linked(edge, is_up)])
 
     def _send(self, caller: bytes, message: Any) -> None:
         self._listener.send(caller, [b"".join(encode(message))])

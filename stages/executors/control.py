@@ -10,6 +10,7 @@ from stages.executors.figures import Told
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from stages.connectors.remote import Address
     from stages.messages import StageInput, StageOutput
 
 
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
 class Submit:
     """Begin a request on one face.
 
-    Its chunks come from the replica `inlet` of the stage before, and go to the replica `outlet` of
-    the stage after, for as long as it lives.
+    Its chunks come over the edge `inlet` and leave over the edge `outlet` for as long as it lives;
+    None where they do not come or go over any.
     """
 
     face: int
     request_id: str
     stage_input: StageInput
-    inlet: int = 0
-    outlet: int = 0
+    inlet: str | None = None
+    outlet: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Abort:
 
     face: int
     request_id: str
-    inlet: int = 0
+    inlet: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,30 @@ class Credit:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """The receiver of the edge `name` out of the worker is at this address."""
+
+    name: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """End the worker."""
 
 
-Order = Submit | Abort | Credit | Stop
+Order = Submit | Abort | Credit | Reach | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """First of all: the stage is loaded and warm, and its worker listens.
+
+    Of the edges into it that have to be called: where, and whether their senders have done so.
+    """
+
+    addresses: Mapping[str, Address]
+    links: Mapping[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +88,16 @@ class AbortDone:
     request_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """The sender of the edge `name` into the worker has called, or is gone."""
+
+    name: str
+    is_up: bool
+
+
 FaceReport = Output | AbortDone
-Report = FaceReport | Told
+Report = FaceReport | Told | Linked
 
 
 class Mailbox(Protocol):

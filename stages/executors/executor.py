@@ -1,14 +1,14 @@
 """What every executor does: seats, the start handshake, one end that everybody hears of, restarts.
 
-A subclass says how a worker is launched, told an order, and ended by force. Belongs to the event
-loop's thread; a subclass brings reports over from wherever its worker runs.
+A subclass says how a worker is launched, told an order, and ended by force. A worker is up when it
+is loaded and linked with all neighbours that are there. Belongs to the event loop's thread; a
+subclass brings reports over from wherever its worker runs.
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,43 +16,22 @@ import anyio
 import structlog
 
 from stages.errors import StartError, WorkerDiedError
-from stages.executors.control import Stop
-from stages.executors.figures import ClockMap, Figures, Told
-from stages.worker import Wiring
+from stages.executors.control import Linked, Stop
+from stages.executors.figures import ClockMap, Figures, Stepped, Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stages.connectors.contract import Edge
-    from stages.executors.control import Order, Report
+    from stages.executors.control import Order, Ready, Report
+    from stages.executors.ends import Port
     from stages.executors.face import Face, Seat
+    from stages.executors.links import Link
     from stages.stage import Stage
 
 log = structlog.get_logger(__name__)
 
 STOP_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """One pipeline position of a worker, as it is told to the place where the worker runs.
-
-    `inlets` are its edges from each replica of the stage before, `outlets` to each of the next.
-    """
-
-    final: bool
-    inlets: tuple[Edge, ...]
-    outlets: tuple[Edge, ...]
-    max_unread: int
-
-    def open(self) -> Wiring:
-        """The position's ends of its edges; called where the worker runs."""
-        return Wiring(
-            self.final,
-            [edge.open_receiver() for edge in self.inlets],
-            [edge.open_sender() for edge in self.outlets],
-            self.max_unread,
-        )
+RELINK_S = 5.0  # how long two workers that are up may be out of each other's reach
 
 
 class Executor(ABC):
@@ -65,14 +44,16 @@ class Executor(ABC):
 
     def __init__(self, name: str, stage: Callable[..., Stage], *args: object) -> None:
         self.name = name
-        self.is_up = False  # loaded, warm and running
+        self.is_loaded = False  # and warm, and listens
+        self.is_up = False
+        self.links: list[Link] = []
         self.num_reports = 0  # since the server began; a sign of life
         self.num_starts = 0
+        self.num_live = 0  # requests that are bound to the worker; its seats count
+        self.figures = Figures()
         self._make_stage = partial(stage, *args)
         self._ports: list[Port] = []
         self._seats: list[Seat] = []
-        self._past_figures = Figures()  # of the workers before this one
-        self._figures = Figures()
         self._clock_map = ClockMap()
         self._ready: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
@@ -92,15 +73,24 @@ class Executor(ABC):
 
     def join(self, face: Face, port: Port) -> None:
         """Do the work of one more pipeline position."""
-        self._seats.append(face.seat(self, len(self._seats)))
+        inlets, outlets = ([edge.name for edge in each] for each in (port.inlets, port.outlets))
+        self._seats.append(face.seat(self, len(self._seats), inlets, outlets))
         self._ports.append(port)
+        for each in self.links:
+            if each.receiver is self and each.name in inlets:
+                each.seat, each.number = self._seats[-1], inlets.index(each.name)
+                each.turn(False)
+
+    @property
+    def num_positions(self) -> int:
+        """How many it does the work of."""
+        return len(self._ports)
 
     async def start(self, timeout_s: float) -> None:
         """Load and warm the stage; StartError names it if that fails or takes too long."""
         loop = asyncio.get_running_loop()
         self._ready, self._ended = loop.create_future(), loop.create_future()
         self._stopping = False
-        self._past_figures, self._figures = self.figures, Figures()
         self._clock_map = ClockMap()
         with anyio.CancelScope(
             shield=True
@@ -146,14 +136,43 @@ class Executor(ABC):
             log.warning("worker_killed", stage=self.name)
             self.kill()
 
-    def _on_ready(self) -> None:
-        if self._ready is not None and not self._ready.done():
+    async def _find_ip(self) -> str | None:
+        """Where neighbours on other machines reach this one; None where there cannot be any."""
+        return await self.links[0].find_ip() if self.links else None
+
+    def _on_ready(self, ready: Ready) -> None:
+        """The worker is loaded; now it and its neighbours are to find each other."""
+        self.is_loaded = True
+        for each in self.links:
+            if each.receiver is self:
+                each.address = ready.addresses[each.name]
+                each.turn(ready.links[each.name])
+            each.introduce()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Up, once linked with every neighbour that is there."""
+        linked = all(each.is_up for each in self.links if each.is_wanted)
+        if self.is_loaded and linked and self._ready is not None and not self._ready.done():
             self._ready.set_result(None)
 
-    @property
-    def figures(self) -> Figures:
-        """All steps since the server began, as far as they were told."""
-        return self._past_figures + self._figures
+    def _on_linked(self, name: str, is_up: bool) -> None:
+        changed = next(each for each in self.links if each.name == name and each.receiver is self)
+        changed.turn(is_up)
+        self._settle()
+        changed.sender._settle()
+        if not is_up:
+            log.warning("link_down", edge=name)
+            loop = asyncio.get_running_loop()
+            starts = self.num_starts, changed.sender.num_starts
+            loop.call_later(RELINK_S, self._judge, changed, starts)
+
+    def _judge(self, link: Link, starts: tuple[int, int]) -> None:
+        """Two workers that both answer us do not reach each other: place the receiver again."""
+        same = starts == (self.num_starts, link.sender.num_starts)
+        if same and link.is_wanted and not link.is_up:
+            log.error("stage_out_of_reach", edge=link.name)
+            self.kill()
 
     @property
     def num_open(self) -> int:
@@ -170,24 +189,25 @@ class Executor(ABC):
         """Whether an abort was not acknowledged yet."""
         return any(seat.aborts for seat in self._seats)
 
-    @property
-    def num_live(self) -> int:
-        """How many requests are bound to the worker."""
-        return sum(len(seat.requests) for seat in self._seats)
-
     def _on_reports(self, reports: list[Report]) -> None:
         self.num_reports += len(reports)
         for report in reports:
-            if isinstance(report, Told):
-                self._note(report)
-            else:
-                self._seats[report.face].deliver(report)
+            match report:
+                case Told():
+                    self._note(report)
+                case Linked(name, is_up):
+                    self._on_linked(name, is_up)
+                case _:
+                    self._seats[report.face].deliver(report)
 
     def _note(self, told: Told) -> None:
-        self._figures = told.figures
         ahead_s = self._clock_map.ahead_s(told.sent_at, asyncio.get_running_loop().time())
-        for (face, request_id), steps in told.steps.items():
-            self._seats[face].worked(request_id, steps, ahead_s)
+        for step in told.steps:
+            if step.counts:
+                self.figures.note(step)
+            for (face, request_id), num in step.num_chunks.items():
+                stepped = Stepped(step.began_at, step.ended_at, num)
+                self._seats[face].worked(request_id, stepped, ahead_s)
 
     def _on_end(self, reason: str | None) -> None:
         """The worker is gone; `reason` is None where it was told to stop."""
@@ -195,8 +215,12 @@ class Executor(ABC):
             log.error("worker_ended", stage=self.name, reason=reason)
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(StartError(f"{self.name} could not start: {reason}"))
-        self.is_up = False
+        self.is_loaded = self.is_up = False
+        for each in self.links:
+            each.turn(False)
         for seat in self._seats:
             seat.worker_ended(WorkerDiedError(f"{self.name} ended: {reason}"))
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
+        for each in self.links:  # a neighbour may have waited for this one
+            (each.receiver if each.sender is self else each.sender)._settle()

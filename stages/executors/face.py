@@ -29,35 +29,50 @@ class Host(Protocol):
     """What a seat needs of its worker's executor."""
 
     name: str
-
-    @property
-    def num_live(self) -> int:
-        """How many requests are bound to the worker."""
+    num_live: int  # requests that are bound to the worker; its seats count
 
     def post(self, order: Order) -> None:
         """Put an order into the worker's inbox. Never waits."""
 
 
 class Seat:
-    """One pipeline position of one worker, and the requests that are bound to it."""
+    """One pipeline position of one worker, and the requests that are bound to it.
 
-    def __init__(self, face: Face, number: int, host: Host, index: int) -> None:
+    `inlets` and `outlets` are the names of its edges, by the replica at their other end.
+    """
+
+    def __init__(
+        self,
+        face: Face,
+        number: int,
+        host: Host,
+        index: int,
+        inlets: Sequence[str],
+        outlets: Sequence[str],
+    ) -> None:
         self._face = face
         self.number = number  # among the seats of its face
         self.host = host
         self.index = index  # among the seats of its worker
+        self._inlets = inlets
+        self._outlets = outlets
         self.is_up = False
         self.cut: set[int] = set()  # the replicas of the stage before that cannot reach it now
-        self.requests: dict[str, int] = {}  # each with the replica of the stage before
+        self.requests: dict[str, int | None] = {}  # each with the replica of the stage before
         self.work: dict[str, StageWork] = {}  # of those that were submitted
         self.aborts: dict[str, asyncio.Future[None]] = {}  # not acknowledged yet
         self._credit: Counter[str] = Counter()
 
-    def submit(self, request_id: str, stage_input: StageInput, outlet: int) -> None:
-        """Put a request that is bound to the worker into its inbox."""
+    def submit(self, request_id: str, stage_input: StageInput, following: int | None) -> None:
+        """Put a request that is bound to the worker into its inbox, and say where it goes next."""
         self.work[request_id] = StageWork()
-        inlet = self.requests[request_id]
+        outlet = None if following is None else self._outlets[following]
+        inlet = self._inlet_of(request_id)
         self.host.post(Submit(self.index, request_id, stage_input, inlet, outlet))
+
+    def abort(self, request_id: str) -> None:
+        """Tell the worker to stop a request."""
+        self.host.post(Abort(self.index, request_id, self._inlet_of(request_id)))
 
     def credit(self, request_id: str, chunks: int) -> None:
         """The client consumed `chunks` more. Told once a turn of the loop: it wakes the worker."""
@@ -65,11 +80,10 @@ class Seat:
             asyncio.get_running_loop().call_soon(self._tell_credit)
         self._credit[request_id] += chunks
 
-    def worked(self, request_id: str, steps: list[Stepped], ahead_s: float) -> None:
-        """The worker told of steps; `ahead_s` maps its clock to ours."""
+    def worked(self, request_id: str, step: Stepped, ahead_s: float) -> None:
+        """The worker told of a step; `ahead_s` maps its clock to ours."""
         if (work := self.work.get(request_id)) is not None:
-            for step in steps:
-                work.add(step, ahead_s)
+            work.add(step, ahead_s)
 
     def deliver(self, report: FaceReport) -> None:
         """Take one report of the worker."""
@@ -98,13 +112,24 @@ class Seat:
         self.aborts.clear()
         self._face.seat_is_down(failed, cause)
 
+    def _inlet_of(self, request_id: str) -> str | None:
+        before = self.requests[request_id]
+        return None if before is None else self._inlets[before]
+
     def _tell_credit(self) -> None:
         if self.is_up:
             self.host.post(Credit(dict(self._credit)))
         self._credit.clear()
 
+    def bind(self, request_id: str, before: int | None) -> None:
+        """The worker has one request more; its chunks come from the replica `before`."""
+        self.requests[request_id] = before
+        self.host.num_live += 1
+
     def _release(self, request_id: str) -> None:
-        self.requests.pop(request_id, None)
+        if request_id in self.requests:
+            del self.requests[request_id]
+            self.host.num_live -= 1
         self.work.pop(request_id, None)
         self._face.release(request_id)
 
@@ -120,9 +145,11 @@ class Face:
         self._down: Exception | None = UnavailableError("the worker was not started")
         self._up = asyncio.Event()
 
-    def seat(self, host: Host, index: int) -> Seat:
-        """A seat at one more worker, of which it is seat `index`."""
-        seat = Seat(self, len(self._seats), host, index)
+    def seat(
+        self, host: Host, index: int, inlets: Sequence[str] = (), outlets: Sequence[str] = ()
+    ) -> Seat:
+        """A seat at one more worker, of which it is seat `index`, with the names of its edges."""
+        seat = Seat(self, len(self._seats), host, index, inlets, outlets)
         self._seats.append(seat)
         return seat
 
@@ -141,10 +168,10 @@ class Face:
                 raise UnavailableError("the worker of this request is gone")
         else:
             seat = self._bind(request_id, None)
-        outlet = 0
+        following = None
         if stage_input.has_next and self._following is not None:
-            outlet = self._following._bind(request_id, seat.number).number
-        seat.submit(request_id, stage_input, outlet)
+            following = self._following._bind(request_id, seat.number).number
+        seat.submit(request_id, stage_input, following)
 
     async def next_output(self) -> StageOutput:
         """The next report; WorkerDiedError once all workers are gone and all was read."""
@@ -158,7 +185,7 @@ class Face:
         done = seat.aborts.get(request_id)
         if done is None:
             done = seat.aborts[request_id] = asyncio.get_running_loop().create_future()
-            seat.host.post(Abort(seat.index, request_id, seat.requests[request_id]))
+            seat.abort(request_id)
         await asyncio.shield(done)
 
     def credit(self, request_id: str, chunks: int) -> None:
@@ -201,14 +228,18 @@ class Face:
             self._up.clear()
             self._outputs.end(cause)
 
-    def _bind(self, request_id: str, inlet: int | None) -> Seat:
+    def _bind(self, request_id: str, before: int | None) -> Seat:
         """The worker with the fewest live requests; among equals, the one not chosen longest."""
-        up = [seat for seat in self._seats if seat.is_up and inlet not in seat.cut]
-        if not up:
+        chosen = None
+        for seat in self._seats:  # short of a call for each: it is done for every request
+            if not seat.is_up or before in seat.cut:
+                continue
+            if chosen is None or seat.host.num_live < chosen.host.num_live:
+                chosen = seat
+        if chosen is None:
             raise UnavailableError(str(self._down or "no worker of the next stage is in reach"))
-        seat = min(up, key=lambda seat: seat.host.num_live)
-        self._seats.remove(seat)
-        self._seats.append(seat)
-        self._bound[request_id] = seat
-        seat.requests[request_id] = inlet or 0
-        return seat
+        self._seats.remove(chosen)
+        self._seats.append(chosen)
+        self._bound[request_id] = chosen
+        chosen.bind(request_id, before)
+        return chosen

@@ -7,14 +7,17 @@ A worker's times are of its machine's clock; its executor maps them to its own (
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
-from stages.counts import Counter, Counts
+from stages.counts import Counter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stages.counts import Counts
+
+ServerT = TypeVar("ServerT")
 
 STEP_BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 BATCH_BOUNDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
@@ -25,19 +28,8 @@ MAX_EMITS = 500  # of which the times are kept
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """All steps of a worker since it came up."""
-
-    step_s: Counts = field(default_factory=partial(Counts.none, STEP_BOUNDS_S))
-    batch_size: Counts = field(default_factory=partial(Counts.none, BATCH_BOUNDS))
-
-    def __add__(self, other: Figures) -> Figures:
-        return Figures(self.step_s + other.step_s, self.batch_size + other.batch_size)
-
-
-@dataclass(frozen=True, slots=True)
 class Stepped:
-    """A step that advanced a request, and how many chunks it gave."""
+    """A step as one request saw it: when, and how many chunks it gave."""
 
     began_at: float
     ended_at: float
@@ -45,12 +37,62 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a worker, as one server is told of it.
+
+    It advanced `num_requests`; the server's own of these, by face and id, with `num_chunks`. Where
+    several servers share the worker, only one of them is to count the step (`counts`).
+    """
+
+    began_at: float
+    ended_at: float
+    num_requests: int
+    num_chunks: Mapping[tuple[int, str], int]
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
-    """What a worker tells at `sent_at`: all figures, and the new steps by face and request."""
+    """What a worker tells at `sent_at`: its new steps."""
 
     sent_at: float
-    figures: Figures
-    steps: Mapping[tuple[int, str], list[Stepped]]
+    steps: Sequence[Step]
+
+    def by_server(self, server_of: Callable[[str], ServerT | None]) -> dict[ServerT, Told]:
+        """Each server's part. The one whose request was advanced first counts the step."""
+        parts: dict[ServerT, list[Step]] = {}
+        for step in self.steps:
+            chunks: dict[ServerT, dict[tuple[int, str], int]] = {}
+            for key, num in step.num_chunks.items():
+                if (server := server_of(key[1])) is not None:
+                    chunks.setdefault(server, {})[key] = num
+            for n, (server, own) in enumerate(chunks.items()):
+                part = replace(step, num_chunks=own, counts=n == 0)
+                parts.setdefault(server, []).append(part)
+        return {server: Told(self.sent_at, steps) for server, steps in parts.items()}
+
+
+class Figures:
+    """The steps of a worker that this server counts, since it began."""
+
+    def __init__(self) -> None:
+        self._step_s = Counter(STEP_BOUNDS_S)
+        self._batch_size = Counter(BATCH_BOUNDS)
+
+    def note(self, step: Step) -> None:
+        """One more."""
+        self._step_s.note(step.ended_at - step.began_at)
+        self._batch_size.note(step.num_requests)
+
+    @property
+    def step_s(self) -> Counts:
+        """How long they took."""
+        return self._step_s.counts
+
+    @property
+    def batch_size(self) -> Counts:
+        """How many requests each advanced."""
+        return self._batch_size.counts
 
 
 class Diary:
@@ -58,9 +100,7 @@ class Diary:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self._step_s = Counter(STEP_BOUNDS_S)
-        self._batch_size = Counter(BATCH_BOUNDS)
-        self._steps: dict[tuple[int, str], list[Stepped]] = {}
+        self._steps: list[Step] = []
         self._told_at = self._noted_at = clock()
 
     @property
@@ -70,17 +110,14 @@ class Diary:
 
     def note(self, began_at: float, num_chunks: Mapping[tuple[int, str], int]) -> None:
         """A step is over: the requests that it advanced, by face, and their chunks."""
-        now = self._noted_at = self.clock()
-        self._step_s.note(now - began_at)
-        self._batch_size.note(len(num_chunks))
-        for key, num in num_chunks.items():
-            self._steps.setdefault(key, []).append(Stepped(began_at, now, num))
+        self._noted_at = self.clock()
+        self._steps.append(Step(began_at, self._noted_at, len(num_chunks), num_chunks))
 
     def tell(self) -> Told:
         """What there is to tell; steps are told once."""
         self._told_at = self.clock()
-        steps, self._steps = self._steps, {}
-        return Told(self._told_at, Figures(self._step_s.counts, self._batch_size.counts), steps)
+        steps, self._steps = self._steps, []
+        return Told(self._told_at, steps)
 
 
 class ClockMap:

@@ -1,7 +1,7 @@
 """The control path between a server and a stage worker on Ray, and the server's end of it.
 
 A line is a ZeroMQ socket of its own, watched in the event loop. It carries the orders and reports
-of `control.py`, and around them how the two meet: hello, ready, who can reach whom, goodbye.
+of `control.py`, and around them how the two meet and part.
 """
 
 from __future__ import annotations
@@ -13,40 +13,23 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from stages.connectors.codec import decode, encode
-from stages.connectors.remote import Address, Bells, Monitor, call, has_more
+from stages.connectors.remote import Address, Monitor, call, has_more
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from stages.executors.ends import Port
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """From a server, first: what it asked for under an earlier line is worth nothing."""
+    """From a server, first: its positions of the worker, with its edges. The answer is Ready.
+
+    What it asked for under an earlier line is worth nothing.
+    """
 
     server: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The answer: the worker listens. `links` says of each edge into it whether its sender came."""
-
-    links: Mapping[str, bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """The sender of an edge into the worker has come, or is gone."""
-
-    name: str
-    is_up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """To a worker: the receiver of an edge out of it is at this address."""
-
-    name: str
-    address: Address
+    ports: tuple[Port, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +47,7 @@ class Line:
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._socket = call(zmq.Context.instance(), address)
-        self._monitor = Monitor(self._socket, Bells())
+        self._monitor = Monitor(self._socket)
         self._socket.connect(address.endpoint)
         self._watched = [int(each.get(zmq.FD)) for each in (self._socket, self._monitor.socket)]
         self._loop.add_reader(self._watched[0], self._read)

@@ -2,8 +2,7 @@
 
 Ray places the actor, starts it again when it or its node dies, and tells where it is. The server
 then talks to it over a line of its own (`line.py`), whose end is how it learns of a death; it
-holds a lease on the actor (`actor.py`), and tells the workers of neighbouring stages where they
-find each other. A worker is up when it is loaded and linked with all neighbours that are up.
+holds a lease on the actor (`actor.py`), and tells it of its edges (`links.py`).
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from ray.exceptions import ActorDiedError, RayError
 from stages.connectors.remote import RemoteEdge
 from stages.errors import StartError
 from stages.executors.actor import LEASE_S, ActorSpec, StageActor
+from stages.executors.control import Ready
+from stages.executors.ends import Port
 from stages.executors.executor import Executor
-from stages.executors.line import Hello, Left, Line, Linked, Reach, Ready
+from stages.executors.line import Hello, Left, Line
+from stages.executors.links import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stages.connectors.remote import Address
     from stages.executors.actor import Where
     from stages.executors.control import Order
-    from stages.executors.executor import Port
-    from stages.executors.face import Face, Seat
     from stages.pipelines.config import Placement, RayCluster
     from stages.stage import Stage
 
@@ -40,7 +39,6 @@ log = structlog.get_logger(__name__)
 
 RENEW_S = LEASE_S / 4
 ANSWER_S = 3.0  # how long an actor may take to answer before it is ended
-RELINK_S = 5.0  # how long two workers that are up may be out of each other's reach
 
 # Of a cluster that is started here: nothing is reported to anybody, and workers are not nicer than
 # other processes.
@@ -62,44 +60,18 @@ def join(cluster: RayCluster) -> None:
             )
 
 
-@dataclass(slots=True)
-class Link:
-    """An edge from one worker to another, as this server knows it."""
+def link(name: str, sender: Executor, receiver: Executor, max_chunks: int) -> RemoteEdge:
+    """A new edge between two workers of which one or both are on Ray.
 
-    name: str
-    sender: RayExecutor
-    receiver: RayExecutor
-    address: Address | None = None
-    is_up: bool = False
-    seat: Seat | None = None  # the receiver's, and the number of the edge there
-    number: int = 0
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether both ends are there."""
-        return self.sender.is_attached and self.receiver.is_attached
-
-    def turn(self, is_up: bool) -> None:
-        """It came up, or it is gone: requests are bound accordingly."""
-        self.is_up = is_up
-        if self.seat is not None:
-            (self.seat.cut.discard if is_up else self.seat.cut.add)(self.number)
-
-    def introduce(self) -> None:
-        """Tell the sender where the receiver is, once both are there."""
-        if self.is_wanted and self.address is not None:
-            self.sender.post(Reach(self.name, self.address))
-
-
-def link(sender: Executor, receiver: Executor, max_chunks: int) -> RemoteEdge:
-    """A new edge between two workers on Ray. All servers name it the same."""
-    assert isinstance(sender, RayExecutor)
-    assert isinstance(receiver, RayExecutor)
-    number = sum(each.receiver is receiver for each in sender.links)
-    new = Link(f"{sender.name}>{receiver.name}:{number}", sender, receiver)
+    Between two on Ray all servers share it and name it the same; others are one server's own.
+    """
+    on_ray = [each for each in (sender, receiver) if isinstance(each, RayExecutor)]
+    if len(on_ray) == 1:
+        name += f"@{secrets.token_hex(4)}"
+    new = Link(name, sender, receiver, on_ray[0].find_ip)
     sender.links.append(new)
     receiver.links.append(new)
-    return RemoteEdge(new.name, max_chunks)
+    return RemoteEdge(name, max_chunks)
 
 
 @dataclass(slots=True)
@@ -110,7 +82,6 @@ class _Attempt:
     actor: Any = None
     where: Where | None = None
     line: Line | None = None
-    is_ready: bool = False
     timer: asyncio.TimerHandle | None = None
 
 
@@ -123,15 +94,9 @@ class RayExecutor(Executor):
         self, placement: Placement, name: str, stage: Callable[..., Stage], *args: object
     ) -> None:
         super().__init__(name, stage, *args)
-        self.links: list[Link] = []
         self._placement = placement
         self._attempt: _Attempt | None = None
         self._others = 0  # requests of other servers, as was heard last
-
-    @property
-    def is_attached(self) -> bool:
-        """Whether the worker answers on its line."""
-        return self._attempt is not None and self._attempt.is_ready
 
     @property
     def node_id(self) -> str | None:
@@ -139,22 +104,17 @@ class RayExecutor(Executor):
         where = self._attempt.where if self._attempt is not None else None
         return where.node_id if where is not None else None
 
-    @property
-    def num_live(self) -> int:
-        """See Executor; those of other servers count, as far as known."""
-        return super().num_live + self._others
+    async def find_ip(self) -> str:
+        """This machine's address as the cluster reaches it. StartError where there is none."""
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(None, join, self._placement.ray)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise StartError(f"{self.name} has no cluster: {error}") from error
+        ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        return ip
 
-    def join(self, face: Face, port: Port) -> None:
-        """See Executor."""
-        super().join(face, port)
-        by_name = {each.name: each for each in self.links}
-        for number, edge in enumerate(port.inlets):
-            assert isinstance(edge, RemoteEdge)
-            into = by_name[edge.name]
-            into.seat, into.number = self._seats[-1], number
-            into.turn(False)
-
-    def post(self, order: Order | Reach) -> None:
+    def post(self, order: Order) -> None:
         """See Executor."""
         if self._attempt is not None and self._attempt.line is not None:
             self._attempt.line.send(order)
@@ -174,7 +134,8 @@ class RayExecutor(Executor):
 
     def _begin(self) -> None:
         attempt = self._attempt = _Attempt()
-        spec = ActorSpec(self.name, self._make_stage, tuple(self._ports))
+        ports = tuple(Port(each.final, each.max_unread) for each in self._ports)
+        spec = ActorSpec(self.name, self._make_stage, ports)
         asked = asyncio.get_running_loop().run_in_executor(None, self._ask_for, spec, attempt)
         asked.add_done_callback(lambda _: self._on_asked(attempt, asked))
 
@@ -240,12 +201,12 @@ class RayExecutor(Executor):
     def _on_attached(self, attempt: _Attempt, where: Where) -> None:
         attempt.where = where
         attempt.line = Line(where.line, self._on_message, self._on_lost)
-        attempt.line.send(Hello(attempt.server))
+        attempt.line.send(Hello(attempt.server, tuple(self._ports)))
         asyncio.get_running_loop().call_later(ANSWER_S, self._expect_ready, attempt)
         self._renew_later(attempt)
 
     def _expect_ready(self, attempt: _Attempt) -> None:
-        if self._attempt is attempt and not attempt.is_ready:
+        if self._attempt is attempt and not self.is_loaded:
             self.kill()
 
     def _on_lost(self) -> None:
@@ -277,53 +238,22 @@ class RayExecutor(Executor):
         if num_live is None:
             self._part("its lease ran out")
         else:
-            self._others = max(0, num_live - super().num_live)
+            self._count_others(max(0, num_live - (self.num_live - self._others)))
             self._renew_later(attempt)
+
+    def _count_others(self, others: int) -> None:
+        """So many requests of other servers are bound to the worker; for the choice they count."""
+        self.num_live += others - self._others
+        self._others = others
 
     def _on_message(self, message: Any) -> None:
         match message:
-            case Ready(links):
-                self._on_ready_to_link(dict(links))
-            case Linked(name, is_up):
-                self._on_linked(name, is_up)
+            case Ready():
+                self._on_ready(message)
             case Left():
                 self._part(None)
             case reports:
                 self._on_reports(reports)
-
-    def _on_ready_to_link(self, links: dict[str, bool]) -> None:
-        attempt = self._attempt
-        assert attempt is not None
-        assert attempt.where is not None
-        attempt.is_ready = True
-        for each in self.links:
-            if each.receiver is self:
-                each.address = attempt.where.inlets[each.name]
-                each.turn(links[each.name])
-            each.introduce()
-        self._settle()
-
-    def _on_linked(self, name: str, is_up: bool) -> None:
-        changed = next(each for each in self.links if each.name == name and each.receiver is self)
-        changed.turn(is_up)
-        self._settle()
-        changed.sender._settle()
-        if not is_up:
-            log.warning("link_down", edge=name)
-            loop = asyncio.get_running_loop()
-            loop.call_later(RELINK_S, self._judge, changed, self._attempt, changed.sender._attempt)
-
-    def _judge(self, link: Link, ours: _Attempt | None, theirs: _Attempt | None) -> None:
-        """Two workers that both answer us do not reach each other: place the receiver again."""
-        same = ours is self._attempt and theirs is link.sender._attempt
-        if same and link.is_wanted and not link.is_up:
-            log.error("stage_out_of_reach", edge=link.name)
-            self.kill()
-
-    def _settle(self) -> None:
-        """Up, once linked with every neighbour that is there."""
-        if self.is_attached and all(each.is_up for each in self.links if each.is_wanted):
-            self._on_ready()
 
     def _part(self, reason: str | None) -> None:
         """The worker is gone for this server, which holds no lease on it any more."""
@@ -336,9 +266,5 @@ class RayExecutor(Executor):
             attempt.line.close()
         if attempt.actor is not None:
             attempt.actor.detach.options(max_task_retries=0).remote(attempt.server)
-        self._others = 0
-        for each in self.links:
-            each.turn(False)
+        self._count_others(0)
         self._on_end(reason)
-        for each in self.links:  # a neighbour may have waited for this one
-            (each.receiver if each.sender is self else each.sender)._settle()

@@ -18,9 +18,10 @@ import anyio.to_thread
 
 from stages.connectors.codec import decode
 from stages.errors import StartError
+from stages.executors.control import Ready
 from stages.executors.executor import Executor
 from stages.executors.launch import StageClass
-from stages.executors.process_main import Failed, Ready, frame, run_worker
+from stages.executors.process_main import Failed, frame, run_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,13 +87,14 @@ class ProcessExecutor(Executor):
             self._transport.write(frame(order))
 
     async def _launch(self) -> None:
+        ip = await self._find_ip()
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(sorted(_PRELOAD))
         ours, theirs = socket.socketpair()
         self._failure, self._signs_of_end = None, 0
         process = context.Process(
             target=run_worker,
-            args=(theirs, self._make_stage, tuple(self._ports)),
+            args=(theirs, self._make_stage, tuple(self._ports), ip),
             name=f"nano-omni-{self.name}",
             daemon=True,
         )
@@ -109,7 +111,7 @@ class ProcessExecutor(Executor):
     def _on_message(self, message: Any) -> None:
         match message:
             case Ready():
-                self._on_ready()
+                self._on_ready(message)
             case Failed(reason):
                 self._failure = reason
             case reports:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from stages.connectors.codec import decode, encode
 from stages.cores import CORES
 from stages.executors.control import Stop
+from stages.executors.ends import Ends, site_outside
 from stages.executors.launch import bring_up, reason_of
 from stages.worker import Worker
 
@@ -27,16 +28,12 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from stages.executors.control import Order
-    from stages.executors.executor import Port
+    from stages.connectors.site import Bells
+    from stages.executors.control import Order, Report
+    from stages.executors.ends import Port
     from stages.stage import Stage
 
 _U32 = struct.Struct("<I")
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The stage is loaded and warm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +46,16 @@ class Failed:
 class ProcessMailbox:
     """See Mailbox. Orders come over the socket; edges ring their descriptors."""
 
-    def __init__(self, sock: socket.socket, bells: Sequence[int]) -> None:
+    def __init__(self, sock: socket.socket, site: Bells) -> None:
         self._sock = sock
         self._buffer = bytearray()
-        self._poll = select.poll()
-        for fd in (sock.fileno(), *bells):
-            self._poll.register(fd, select.POLLIN)
+        self._site = site
+        site.add(sock.fileno())
 
     def take(self, *, block: bool) -> list[Order]:
         """See Mailbox. The end of the server is an order to stop."""
-        ready = {fd for fd, _ in self._poll.poll(None if block else 0)}
-        if self._sock.fileno() not in ready:
+        self._site.wait(block=block)
+        if self._sock.fileno() not in self._site.rung:
             return []
         data = self._sock.recv(1 << 20)
         if not data:
@@ -77,27 +73,44 @@ class ProcessMailbox:
             yield decode(order)
 
 
-def run_worker(sock: socket.socket, make_stage: Callable[[], Stage], ports: Sequence[Port]) -> None:
-    """The process's main function. Exits with 1 if the stage or its worker raised."""
+def run_worker(
+    sock: socket.socket,
+    make_stage: Callable[[], Stage],
+    ports: Sequence[Port],
+    ip: str | None,
+) -> None:
+    """The process's main function. Exits with 1 if the stage or its worker raised.
+
+    With an `ip`, neighbours may be on other machines, and reach this one there.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_exit_when_left_alone, args=(sock.fileno(),), daemon=True).start()
     try:
-        _work(sock, make_stage, ports)
+        _work(sock, make_stage, ports, ip)
     except Exception as error:  # noqa: BLE001 - the outermost frame of a worker
         traceback.print_exc()
         sock.sendall(frame(Failed(reason_of(error))))
         sys.exit(1)
 
 
-def _work(sock: socket.socket, make_stage: Callable[[], Stage], ports: Sequence[Port]) -> None:
+def _work(
+    sock: socket.socket,
+    make_stage: Callable[[], Stage],
+    ports: Sequence[Port],
+    ip: str | None,
+) -> None:
     CORES.limit(1)  # the other stages compute in other processes
     stage = bring_up(make_stage)
-    wirings = [port.open() for port in ports]
-    ends: list[Any] = [end for w in wirings for end in (*w.inlets, *w.outlets)]
-    mailbox = ProcessMailbox(sock, [end.bell for end in ends])
-    worker = Worker(stage, wirings, mailbox, lambda reports: sock.sendall(frame(reports)))
-    sock.sendall(frame(Ready()))
+
+    def report(reports: list[Report]) -> None:
+        sock.sendall(frame(reports))
+
+    site = site_outside(ip, report)
+    ends = Ends(site)
+    ends.open(ports)
+    worker = Worker(stage, ports, ends, ProcessMailbox(sock, site), report)
+    sock.sendall(frame(ends.ready))
     worker.run()
 
 

@@ -14,11 +14,8 @@ import anyio
 
 from stages.connectors.memory import MemoryConnector
 from stages.connectors.shared_memory import SharedMemoryEdge
-from stages.errors import StartError
-from stages.executors.executor import Port
+from stages.executors.ends import Port
 from stages.executors.face import Face
-from stages.executors.process import ProcessExecutor
-from stages.executors.thread import ThreadExecutor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +55,9 @@ def wire(positions: Sequence[Position]) -> tuple[tuple[Face, ...], list[Edge]]:
         for n, worker in enumerate(positions[k].stage.workers):
             port = Port(
                 positions[k].final,
+                positions[k].max_unread,
                 tuple(row[n] for row in hops[k - 1]) if k else (),
                 tuple(hops[k][n]) if k < len(hops) else (),
-                positions[k].max_unread,
             )
             worker.join(face, port)
         faces.insert(0, face)
@@ -68,18 +65,16 @@ def wire(positions: Sequence[Position]) -> tuple[tuple[Face, ...], list[Edge]]:
 
 
 def connect(sender: Executor, receiver: Executor, max_chunks: int) -> Edge:
-    """The edge that fits where its ends are. StartError where none does."""
-    if isinstance(sender, ThreadExecutor) and isinstance(receiver, ThreadExecutor):
-        return MemoryConnector(receiver.ring, sender.ring, max_chunks)
-    if isinstance(sender, ProcessExecutor) and isinstance(receiver, ProcessExecutor):
-        return SharedMemoryEdge.create(f"{sender.name}>{receiver.name}", max_chunks)
-    if sender.kind == receiver.kind == "ray":
-        from stages.executors.on_ray import link
+    """The edge between the next position of each, by how far apart their workers may be."""
+    name = f"{sender.name}:{sender.num_positions}>{receiver.name}"
+    kinds = {sender.kind, receiver.kind}
+    if kinds == {"thread"}:
+        return MemoryConnector(name, max_chunks)
+    if "ray" not in kinds:
+        return SharedMemoryEdge.create(name, max_chunks)
+    from stages.executors.on_ray import link  # an extra
 
-        return link(sender, receiver, max_chunks)
-    raise StartError(
-        f"{sender.name} in a {sender.kind} cannot send to {receiver.name} in a {receiver.kind}"
-    )
+    return link(name, sender, receiver, max_chunks)
 
 
 class Deployment:

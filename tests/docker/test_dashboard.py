@@ -1,6 +1,7 @@
 """The dashboard asks Prometheus for what the server really says at /metrics."""
 
 import json
+import re
 import subprocess
 import sys
 import urllib.request
@@ -87,9 +88,7 @@ def test_a_query_asks_for_what_there_is(exposed, title):
     metrics, labels = asked_for(target["expr"])
     assert metrics
     assert metrics <= set(exposed)
-    legend = target["legendFormat"]
-    if legend.startswith("{{"):
-        labels.add(legend.strip("{}"))
+    labels.update(re.findall(r"{{(\w+)}}", target["legendFormat"]))
     for metric in metrics:
         if exposed[metric] is not None:
             assert labels <= exposed[metric] | {"le"}

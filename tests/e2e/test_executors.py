@@ -1,4 +1,4 @@
-"""Threads and processes: the same samples; a killed worker's neighbours go on."""
+"""Threads, processes and both: the same samples; a killed worker's neighbours go on."""
 
 import os
 import signal
@@ -19,13 +19,17 @@ pytestmark = pytest.mark.model
 TEXT = "Rice is often served in round bowls. The juice of lemons makes fine punch, they say."
 
 
-@pytest.fixture(scope="module")
-def in_processes(model_cache_dir):
+@pytest.fixture(
+    scope="module",
+    params=[["process"] * 3, ["thread", "process", "thread"]],
+    ids=["processes", "a process between"],
+)
+def in_processes(model_cache_dir, request):
     deployments = []
 
     def deploy():
-        on = Placement(executor="process")
-        deployments.append(build("embedded", BuildConfig(model_cache_dir, on, on, on)))
+        places = (Placement(executor=each) for each in request.param)
+        deployments.append(build("embedded", BuildConfig(model_cache_dir, *places)))
         return deployments[0]
 
     service = Service(Settings(port=0), deploy)

@@ -6,6 +6,8 @@ from stages.executors.control import Abort, AbortDone, Output, Submit
 from stages.executors.face import Face
 from stages.messages import StageInput, StageOutput
 
+MANY = 99  # an edge is called by the replica at its other end
+
 
 class ScriptedWorker:
     """Holds what is submitted to it; reports what the test says; dies, and comes back."""
@@ -17,10 +19,7 @@ class ScriptedWorker:
         self.seen = []  # all submits
         self.silent = False
         self.is_up = True
-
-    @property
-    def num_live(self):
-        return sum(len(seat.requests) for seat in self.seats)
+        self.num_live = 0
 
     def post(self, order):
         match order:
@@ -71,7 +70,7 @@ class Fleet:
         for stage in reversed(stages):
             face = Face(faces[0] if faces else None)
             for worker in stage:
-                worker.seats.append(face.seat(worker, len(worker.seats)))
+                worker.seats.append(face.seat(worker, len(worker.seats), *[range(MANY)] * 2))
             faces.insert(0, face)
         return faces
 

@@ -243,6 +243,7 @@ class Machine(RuleBasedStateMachine):
             bound = {name for seat in worker.seats for name in seat.requests}
             assert set(worker.open) <= bound
             assert worker.is_up or not bound
+            assert worker.num_live == len(bound)
 
     def teardown(self):
         self.runner.run(self._end())

@@ -16,6 +16,7 @@ from orchestrator import AsyncChunkOrchestrator, Patience, Supervisor
 from stages.connectors.remote import Address
 from stages.errors import UnavailableError, WorkerDiedError
 from stages.executors.actor import LEASE_S
+from stages.pipelines.config import Placement
 from stages.pipelines.fake import build_fake
 from stages.pipelines.pipeline import prewarm_fn, speech_request
 from tests.ray.conftest import NODE_CPUS
@@ -31,8 +32,8 @@ FEW_S = 8
 class Serving:
     """A deployment with its speech orchestrator and supervisor, as a server has them."""
 
-    def __init__(self, on):
-        self.deployment = build_fake(on, on, on)
+    def __init__(self, *on):
+        self.deployment = build_fake(*(on if len(on) == 3 else on * 3))
         speech = self.deployment.pipelines[0]
         self.orchestrator = AsyncChunkOrchestrator(
             speech.handles, speech.final_stage_ids, prewarm_fn
@@ -66,9 +67,9 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(on, start_s=60):
-    served = Serving(on)
-    await served.deployment.start(start_s)
+async def serving(*on):
+    served = Serving(*on)
+    await served.deployment.start(60)
     await served.orchestrator.start()
     supervisor = Supervisor(served.deployment.workers, Patience(start_s=60))
     try:
@@ -162,7 +163,7 @@ async def test_a_partition_between_two_workers_fails_what_crosses_it_and_ends(pl
     relays, plain = [], on_ray.Link.introduce
 
     def introduce(link):
-        if link.is_wanted and link.address and link.name.startswith("talker>") and not relays:
+        if link.is_wanted and link.address and link.name.startswith("talker:0>") and not relays:
             relays.append(Relay(link.address.endpoint))
             link.address = Address(relays[0].endpoint, link.address.secret)
         plain(link)
@@ -196,6 +197,48 @@ async def test_two_servers_share_the_workers_and_one_that_leaves_takes_nothing_w
             async with other.streams(2) as streams:
                 assert (await one.speak())[-1].error is None
             assert endings(streams) == [None, None]
+            figures = [each.talkers[0].figures for each in (one, other)]
+            words = sum(each.batch_size.total for each in figures)
+            assert words == (3 + 1) + 2 * (400 + 1)  # a step for each, and for the end
+            assert all(each.step_s.cumulative[-1] > 0 for each in figures)
+        assert (await one.speak())[-1].error is None
+
+
+async def test_a_killed_worker_of_any_kind_fails_only_what_is_bound_to_it(placed):
+    """Talkers in processes send to actors; code2wavs in processes are sent to by actors."""
+    on, inside = placed(2), Placement(executor="process", replicas=2)
+    async with serving(inside, inside, on) as served:
+        assert await died_alone(served, served.talkers[0], served.talkers[0].pid)
+        assert await died_alone(served, served.sounders[0], pid_of(served.sounders[0]))
+    async with serving(on, on, inside) as served:
+        assert await died_alone(served, served.talkers[0], pid_of(served.talkers[0]))
+        assert await died_alone(served, served.sounders[0], served.sounders[0].pid)
+
+
+async def died_alone(served, victim, pid):
+    """Whether of 4 streams those two ended that were bound to it, and it came back."""
+    starts = victim.num_starts
+    async with served.streams(4) as streams:
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: not victim.is_up, 5)
+        assert served.deployment.is_up
+    errors = endings(streams)
+    await until(lambda: victim.is_up)
+    for _ in range(2):  # one for each replica
+        assert (await served.speak())[-1].error is None
+    return (errors.count(None), victim.num_starts) == (2, starts + 1)
+
+
+async def test_an_actor_serves_servers_each_with_neighbours_of_its_own(placed):
+    """A talker on Ray between stages in the threads of two servers; one leaves, and comes back."""
+    on, inside = placed(), Placement()
+    async with serving(inside, on, inside) as one:
+        for _ in range(2):
+            async with serving(inside, on, inside) as other:
+                assert pid_of(one.talkers[0]) == pid_of(other.talkers[0])
+                async with other.streams(2) as streams, one.streams(2) as more:
+                    pass
+                assert endings(streams) == endings(more) == [None] * 2
         assert (await one.speak())[-1].error is None
 
 

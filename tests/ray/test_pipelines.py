@@ -1,9 +1,16 @@
-"""The fake pipelines on Ray: all that they do in threads, with and without replicas."""
+"""The fake pipelines on Ray: all that they do in threads, with replicas, and beside other kinds."""
+
+from dataclasses import replace
 
 import pytest
 
+from stages.connectors.memory import MemoryConnector
+from stages.connectors.remote import RemoteEdge
+from stages.connectors.shared_memory import SharedMemoryEdge
 from stages.errors import StartError
-from stages.pipelines.deployment import Deployment
+from stages.fakes.stages import FakeTalker
+from stages.pipelines.config import Placement
+from stages.pipelines.deployment import Deployment, Position, wire
 from stages.pipelines.fake import build_fake
 from stages.pipelines.staff import staff
 from tests.ray.conftest import placement
@@ -19,10 +26,20 @@ from tests.stages.pipelines.test_fake import (  # noqa: F401 - the tests themsel
 pytestmark = pytest.mark.ray
 
 
-@pytest.fixture(params=[1, 2], scope="module")
+@pytest.fixture(
+    params=[
+        (["ray"] * 3, 1),
+        (["ray"] * 3, 2),
+        (["thread", "ray", "process"], 2),
+        (["process", "ray", "thread"], 1),
+    ],
+    ids=["ray", "2 on ray", "thread, ray, process", "process, ray, thread"],
+    scope="module",
+)
 async def deployment(request, cluster):
-    on = placement(cluster, f"pipelines-{request.param}", request.param)
-    deployment = build_fake(on, on, on)
+    executors, replicas = request.param
+    on = placement(cluster, f"pipelines-{'-'.join(executors)}-{replicas}", replicas)
+    deployment = build_fake(*(replace(on, executor=each) for each in executors))
     await deployment.start(60)
     yield deployment
     await deployment.stop()
@@ -35,3 +52,29 @@ async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(plac
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start(60)
     assert not any(worker.is_up for worker in deployment.workers)
+
+
+EDGES = {
+    ("thread", "thread"): MemoryConnector,
+    ("thread", "process"): SharedMemoryEdge,
+    ("process", "thread"): SharedMemoryEdge,
+    ("process", "process"): SharedMemoryEdge,
+}
+
+
+@pytest.mark.parametrize("sender", ["thread", "process", "ray"])
+@pytest.mark.parametrize("receiver", ["thread", "process", "ray"])
+def test_an_edge_is_chosen_by_where_its_ends_are_and_only_actors_share_it(sender, receiver):
+    edges = []
+    for _ in range(2):  # two servers with the same settings
+        one, other = (
+            staff(Placement(executor=kind), name, FakeTalker)
+            for kind, name in ((sender, "a"), (receiver, "b"))
+        )
+        _, [edge] = wire([Position(one, final=False), Position(other, final=True)])
+        assert type(edge) is EDGES.get((sender, receiver), RemoteEdge)
+        edges.append(edge)
+    names = {edge.name for edge in edges if isinstance(edge, RemoteEdge)}
+    assert len(names) == (0 if "ray" not in (sender, receiver) else 1 if sender == receiver else 2)
+    for edge in edges:
+        edge.close()

@@ -1,4 +1,4 @@
-"""The same request and seed: the same samples in threads, in processes and on Ray."""
+"""The same request and seed: the same samples in threads, in processes, on Ray, and mixed."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,9 @@ pytestmark = [pytest.mark.ray, pytest.mark.model]
 TEXT = "Rice is often served in round bowls. The juice of lemons makes fine punch, they say."
 
 
-async def spoken(on, cache_dir):
-    deployment = build("piper-joe", BuildConfig(cache_dir, on, on, on))
+async def spoken(on_talker, on_code2wav, cache_dir):
+    config = BuildConfig(cache_dir, talker=on_talker, code2wav=on_code2wav)
+    deployment = build("piper-joe", config)
     await deployment.start(120)
     [pipeline] = deployment.pipelines
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
@@ -32,12 +33,16 @@ async def spoken(on, cache_dir):
 
 
 async def test_the_same_seed_gives_the_same_samples_everywhere(cluster, model_cache_dir):
+    thread, process = Placement(executor="thread"), Placement(executor="process")
+    on_ray, again, last = (placement(cluster, f"samples-{n}") for n in range(3))
     ways = [
-        Placement(executor="thread"),
-        Placement(executor="process"),
-        placement(cluster, "samples"),
+        (thread, thread),
+        (process, process),
+        (on_ray, on_ray),
+        (thread, again),
+        (last, process),
     ]
-    first, *others = [await spoken(on, model_cache_dir) for on in ways]
+    first, *others = [await spoken(*way, model_cache_dir) for way in ways]
     assert len(first) > 24_000
     for other in others:
         assert len(other) == len(first)

@@ -13,10 +13,19 @@ def two_cores(monkeypatch):
 
 
 def test_what_is_set_for_a_stage_beats_what_is_set_for_all():
-    settings = Settings(replicas=3, talker_replicas=2, gpus=1.0, talker_gpus=0.0, dtype="bfloat16")
+    settings = Settings(
+        replicas=3,
+        talker_replicas=2,
+        gpus=1.0,
+        talker_gpus=0.0,
+        dtype="bfloat16",
+        executor="process",
+        talker_executor="thread",
+    )
     talker, thinker = placement_of(settings, "talker"), placement_of(settings, "thinker")
     assert (talker.replicas, talker.gpus, talker.dtype) == (2, 0.0, "bfloat16")
     assert (thinker.replicas, thinker.gpus, thinker.dtype) == (3, 1.0, "bfloat16")
+    assert (talker.executor, thinker.executor) == ("thread", "process")
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -33,6 +42,7 @@ def test_only_code2wav_has_two_workers_where_nothing_is_set():
         {"replicas": 1},
         {"code2wav_replicas": 1},
         {"executor": "process"},
+        {"code2wav_executor": "process"},
         {"code2wav_device": "cuda:0"},
         {"model": "fake"},
     ],

@@ -179,13 +179,14 @@ async def test_workers_tell_of_their_steps():
         assert reply.status == 200
         metrics = await metrics_of(app)
     for stage in ("thinker", "talker", "code2wav"):
-        assert metrics["nano_omni_stage_up", f"stage={stage}"] == 1
-        assert metrics["nano_omni_stage_restarts_total", f"stage={stage}"] == 0
-        assert metrics["nano_omni_stage_open_requests", f"stage={stage}"] == 0
-        assert metrics["nano_omni_stage_queue_depth", f"stage={stage}"] == 0
-        steps = metrics["nano_omni_stage_step_seconds_count", f"stage={stage}"]
-        assert steps == metrics["nano_omni_stage_batch_size_count", f"stage={stage}"] > 1
-        assert metrics["nano_omni_stage_step_seconds_sum", f"stage={stage}"] > 0
+        labels = f"replica=0 stage={stage}"
+        assert metrics["nano_omni_stage_up", labels] == 1
+        assert metrics["nano_omni_stage_restarts_total", labels] == 0
+        assert metrics["nano_omni_stage_open_requests", labels] == 0
+        assert metrics["nano_omni_stage_queue_depth", labels] == 0
+        steps = metrics["nano_omni_stage_step_seconds_count", labels]
+        assert steps == metrics["nano_omni_stage_batch_size_count", labels] > 1
+        assert metrics["nano_omni_stage_step_seconds_sum", labels] > 0
 
 
 async def test_every_metric_is_declared_and_every_declared_one_is_there():

@@ -16,5 +16,5 @@ def test_names_follow_the_conventions():
         assert of.name.endswith("_total") == (of.kind == "counter")
         assert not re.search(r"_(ms|milliseconds|minutes)(_|$)", of.name)
         assert of.help.endswith(".")
-        assert set(of.labels) <= {"model", "endpoint", "outcome", "stage", "version"}
+        assert set(of.labels) <= {"model", "endpoint", "outcome", "stage", "replica", "version"}
     assert len({of.name for of in DECLARED}) == len(DECLARED)

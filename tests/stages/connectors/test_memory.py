@@ -6,12 +6,20 @@ from stages.connectors.memory import MemoryConnector
 from tests.stages.connectors.conformance import *  # noqa: F403
 
 
+class Noted:
+    """A site that notes each time that it is rung."""
+
+    def __init__(self, name, rung):
+        self.ring = lambda: rung.append(name)
+
+
 @pytest.fixture
 def edge():
     rung = []
-    edge = MemoryConnector(
-        lambda: rung.append("receiver"), lambda: rung.append("sender"), max_chunks=4
-    )
+    edge = MemoryConnector("edge", max_chunks=4)
     edge.rung = rung
+    edge.sender = edge.open_sender(Noted("sender", rung))
+    edge.receiver = edge.open_receiver(Noted("receiver", rung))
+    rung.clear()
     yield edge
     edge.close()

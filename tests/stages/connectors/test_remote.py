@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stages.connectors.contract import Mark
-from stages.connectors.remote import Address, RemoteEdge, Site
+from stages.connectors.remote import Address, NetworkSite, RemoteEdge
 from stages.messages import AudioChunk, TextChunk
 from tests.stages.connectors.conformance import *  # noqa: F403
 from tests.stages.connectors.relay import Relay
@@ -28,7 +28,7 @@ class Settled:
         return getattr(self._end, name)
 
     def settle(self):
-        self._site.bells.wait(SETTLE_MS)
+        settle(self._site)
 
     def receive(self):
         self.settle()
@@ -47,16 +47,24 @@ class Settled:
             self._rung.append(self._name)
 
 
+def settle(site):
+    """Wait a while for something that rings."""
+    site.rung = {bell for bell, _ in site._poller.poll(SETTLE_MS)}
+
+
+def site_of(links):
+    return NetworkSite("127.0.0.1", lambda _, is_up: links.append(is_up))
+
+
 class Both:
     """The two ends, each with a site of its own, as in two processes."""
 
     def __init__(self, relay=None, door=True):
         edge = RemoteEdge("a>b", 4)
         self.rung, self.links = [], []
-        self.sites = [Site("127.0.0.1", "secret") for _ in range(2)]
-        self.guard = self.sites[1].guard()
-        receiver, sender = edge.open_receiver(), edge.open_sender()
-        self.address = receiver.listen(self.sites[1], self.links.append)
+        self.sites = [site_of([]), site_of(self.links)]
+        sender, receiver = edge.open_sender(self.sites[0]), edge.open_receiver(self.sites[1])
+        self.address = receiver.address
         self.sender = Settled(sender, self.sites[0], "receiver", self.rung)
         self.receiver = Settled(receiver, self.sites[1], "sender", self.rung)
         self.relay = relay and relay(self.address.endpoint)
@@ -64,7 +72,7 @@ class Both:
             self.address = replace(self.address, endpoint=self.relay.endpoint)
         if not door:
             self.address = replace(self.address, door="")
-        sender.call(self.sites[0], self.address)
+        sender.call(self.address)
         self.until(lambda: self.links == [True])
         self.is_closed = False
 
@@ -91,9 +99,8 @@ class Both:
         self.close()
         if self.relay:
             self.relay.close()
-        self.guard.stop()
         for site in self.sites:
-            site.context.destroy(linger=0)
+            site.close()
 
 
 @pytest.fixture(params=[False, True], ids=["sockets", "rings"])
@@ -127,10 +134,12 @@ def test_a_turn_is_one_message_and_arrays_come_through(edge):
 
 
 def test_a_lane_that_is_opened_before_the_receiver_was_met_is_lost():
-    sender = RemoteEdge("a>b", 4).open_sender()
+    site = site_of([])
+    sender = RemoteEdge("a>b", 4).open_sender(site)
     sender.open("a")
     assert sender.lost("a")
     assert sender.drained("a")
+    site.close()
 
 
 def test_a_silent_partition_loses_the_lanes_and_a_mended_one_begins_anew(relayed):
@@ -158,26 +167,26 @@ def test_a_silent_partition_loses_the_lanes_and_a_mended_one_begins_anew(relayed
 
 
 def test_who_does_not_know_the_secret_is_not_heard(edge):
-    stranger = RemoteEdge("a>b", 4).open_sender()
-    site = Site("127.0.0.1", "guess")
-    stranger.call(site, Address(edge.address.endpoint, "guess"))
+    site = site_of([])
+    stranger = RemoteEdge("a>b", 4).open_sender(site)
+    stranger.call(Address(edge.address.endpoint, "guess"))
     for _ in range(5):
-        site.bells.wait(SETTLE_MS)
+        settle(site)
         stranger.changed()
         assert edge.receiver.receive() == []
     stranger.open("a")
     assert stranger.lost("a")
     stranger.shut()
-    site.context.destroy(linger=0)
+    site.close()
 
 
 def test_the_last_sender_that_said_hello_is_the_one(edge):
     edge.sender.open("a")
-    other = RemoteEdge("a>b", 4).open_sender()
-    site = Site("127.0.0.1", "secret")
-    other.call(site, edge.address)
+    site = site_of([])
+    other = RemoteEdge("a>b", 4).open_sender(site)
+    other.call(edge.address)
     while not other._call.is_up:
-        site.bells.wait(SETTLE_MS)
+        settle(site)
         other.changed()
     came = []
     end = time.monotonic() + 10
@@ -188,7 +197,7 @@ def test_the_last_sender_that_said_hello_is_the_one(edge):
     edge.sender.flush()
     assert edge.receiver.receive() == []
     other.shut()
-    site.context.destroy(linger=0)
+    site.close()
 
 
 def test_rings_leave_no_descriptor_behind():

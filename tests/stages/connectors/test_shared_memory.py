@@ -2,6 +2,7 @@
 
 import os
 import random
+import select
 
 import numpy as np
 import pytest
@@ -9,34 +10,51 @@ import torch
 
 from stages.connectors.codec import decode, encode
 from stages.connectors.ring import RingFiles, RingReader, RingWriter
-from stages.connectors.shared_memory import SharedMemoryConnector, SharedMemoryEdge
+from stages.connectors.shared_memory import SharedMemoryEdge
+from stages.connectors.site import Bells
 from stages.messages import AudioChunk, LatentChunk, TextChunk
 from tests.stages.connectors.conformance import *  # noqa: F403
 
 
-class Heard(SharedMemoryConnector):
-    """Notes which end was woken, by reading the bells' counters as the ends would."""
+class Both:
+    """The two ends, each with a site of its own, as in two processes."""
 
-    @property
-    def rung(self):
-        return self._rung
+    def __init__(self):
+        self._edge = SharedMemoryEdge.create("test", max_chunks=4)
+        self._sites = [Bells(select.poll()) for _ in range(2)]
+        self.sender = self._edge.open_sender(self._sites[0])
+        self.receiver = self._edge.open_receiver(self._sites[1])
+        self.rung = []
+        self._note(self.sender._data, "receiver")
+        self._note(self.receiver._credit, "sender")
+        self.is_closed = False
+
+    def _note(self, ring, name):
+        plain = ring.flush
+
+        def flush():
+            fresh = ring._unflushed
+            plain()
+            if fresh:
+                self.rung.append(name)
+
+        ring.flush = flush
+
+    def stats(self):
+        return self.sender.stats()
+
+    def close(self):
+        if not self.is_closed:
+            self.is_closed = True
+            for part in (self.sender, self.receiver):
+                part.shut()
+            for part in (*self._sites, self._edge):
+                part.close()
 
 
 @pytest.fixture
 def edge():
-    parts = SharedMemoryEdge.create("test", max_chunks=4)
-    edge = Heard(parts)
-    edge._rung = []
-    for ring, name in ((edge.sender._data, "receiver"), (edge.receiver._credit, "sender")):
-        plain = ring.flush
-
-        def flush(plain=plain, ring=ring, name=name):
-            fresh = ring._unflushed
-            plain()
-            if fresh:
-                edge._rung.append(name)
-
-        ring.flush = flush
+    edge = Both()
     yield edge
     edge.close()
 

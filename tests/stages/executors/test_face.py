@@ -11,9 +11,8 @@ from stages.messages import StageInput
 class Host:
     """A worker's executor, without the worker."""
 
-    num_live = 0
-
     def __init__(self, name):
+        self.num_live = 0
         self.name = name
         self.told = []
 

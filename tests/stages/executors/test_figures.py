@@ -1,5 +1,7 @@
 """What a worker tells of its work, and how its times become ours."""
 
+from dataclasses import replace
+
 from stages.counts import Counter, Counts
 from stages.executors.figures import (
     MAX_EMITS,
@@ -7,7 +9,9 @@ from stages.executors.figures import (
     Diary,
     Figures,
     StageWork,
+    Step,
     Stepped,
+    Told,
 )
 
 
@@ -40,23 +44,32 @@ def test_steps_are_due_when_they_have_waited_a_tenth_of_a_second():
     assert diary.is_due
     told = diary.tell()
     assert told.sent_at == 0.1
-    assert told.steps == {
-        (0, "a"): [Stepped(0.0, 0.05, 1), Stepped(0.06, 0.1, 0)],
-        (1, "b"): [Stepped(0.06, 0.1, 2)],
-    }
-    assert told.figures.step_s.cumulative[-1] == 2
-    assert told.figures.batch_size.total == 3
+    assert told.steps == [
+        Step(0.0, 0.05, 1, {(0, "a"): 1}),
+        Step(0.06, 0.1, 2, {(0, "a"): 0, (1, "b"): 2}),
+    ]
     assert not diary.is_due
-    assert diary.tell().steps == {}
+    assert diary.tell().steps == []
 
 
-def test_figures_go_on_after_what_was_told():
-    diary = Diary(Clock())
-    diary.note(0.0, {(0, "a"): 1})
-    diary.tell()
-    diary.note(0.0, {(0, "a"): 1})
-    assert diary.tell().figures.step_s.cumulative[-1] == 2
-    assert (diary.tell().figures + Figures()).batch_size.total == 2
+def test_figures_count_steps_their_times_and_the_requests_in_them():
+    figures = Figures()
+    figures.note(Step(0.0, 0.25, 1, {(0, "a"): 1}))
+    figures.note(Step(1.0, 1.5, 2, {(0, "a"): 0}))
+    assert figures.step_s.cumulative[-1] == figures.batch_size.cumulative[-1] == 2
+    assert (figures.step_s.total, figures.batch_size.total) == (0.75, 3)
+
+
+def test_servers_that_share_a_worker_hear_of_their_own_requests_and_one_counts_the_step():
+    step = Step(0.0, 0.1, 4, {(0, "b1"): 1, (0, "a1"): 2, (1, "b2"): 0, (0, "gone"): 1})
+    other = Step(0.2, 0.3, 1, {(0, "a1"): 1})
+    nobodys = Step(0.4, 0.5, 1, {(0, "gone"): 1})
+    told = Told(9.0, [step, other, nobodys])
+    parts = told.by_server({"a1": "A", "b1": "B", "b2": "B"}.get)
+    assert parts == {
+        "B": Told(9.0, [replace(step, num_chunks={(0, "b1"): 1, (1, "b2"): 0})]),
+        "A": Told(9.0, [replace(step, num_chunks={(0, "a1"): 2}, counts=False), other]),
+    }
 
 
 def test_the_quickest_message_maps_a_clock():

@@ -31,13 +31,19 @@ VOICE = TalkerParams("fake-low", seed=1)
 
 
 @pytest.fixture(
-    params=[("thread", 1), ("process", 1), ("thread", 2), ("process", 3)],
-    ids=["thread", "process", "2 threads", "3 processes"],
+    params=[
+        (["thread"] * 3, 1),
+        (["process"] * 3, 1),
+        (["thread"] * 3, 2),
+        (["process"] * 3, 3),
+        (["thread", "process", "thread"], 2),
+        (["process", "thread", "process"], 1),
+    ],
+    ids=["thread", "process", "2 threads", "3 processes", "a process between", "a thread between"],
 )
 async def deployment(request):
-    executor, replicas = request.param
-    on = Placement(executor=executor, replicas=replicas)
-    deployment = build_fake(on, on, on)
+    executors, replicas = request.param
+    deployment = build_fake(*(Placement(executor=each, replicas=replicas) for each in executors))
     await deployment.start()
     yield deployment
     await deployment.stop()
