@@ -21,7 +21,8 @@ much, keep the path from the world. Made by `python -m server.watch.table > docs
 
 The values of labels are few and fixed:
 
-- `model`: the id of a model that is served, or `{UNKNOWN}`
+- `model`: the id of a model that is served, or `{UNKNOWN}`, where the body was refused
+  or names none that is
 - `endpoint`: {", ".join(f"`{endpoint}`" for endpoint in ENDPOINTS)}
 - `outcome`: {", ".join(f"`{outcome}`" for outcome in get_args(Outcome))}; `left` is the client,
   `stalled` its reader
