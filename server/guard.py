@@ -2,16 +2,17 @@
 
 uvicorn waits for a request that has begun for as long as it takes. Here its head and its body have
 a time each; a client that takes longer is told so and its connection is closed. What is refused
-before there is a request has the form of all other errors too.
+before there is a request has the form of all other errors too. Offers of another protocol (h2c,
+WebSocket) are declined: the request is served as if there were none.
 """
 
 from __future__ import annotations
 
-import re
 import secrets
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from server.errors import INVALID, envelope
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
     from server.settings import Settings
 
-
-_OFFER = re.compile(rb"(\r\n)upgrade(?=:[ \t]*(?!websocket))", re.IGNORECASE)
+FRAMING = (b"content-length", b"transfer-encoding")
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -37,6 +37,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._in_head = False
         self._head_bytes = 0
+        self._declining = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection without a request has the time of a head."""
@@ -50,9 +51,11 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See the base. Between requests its keep-alive time holds, until something comes."""
-        if self._is_idle or self._in_head:
-            data = _without_upgrade(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self._feed(data)
+        except httptools.HttpParserError:
+            self._refuse(400, "Invalid HTTP request received.")
         if self.transport.is_closing():
             return
         if self._in_head:
@@ -75,16 +78,35 @@ class GuardedProtocol(HttpToolsProtocol):
         """The head is there; the body has its own time."""
         self._in_head = False
         self._allow(self.settings.body_s)
-        super().on_headers_complete()
+        if not self._declining:
+            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """All of the request is there."""
-        self._disarm()
-        super().on_message_complete()
+        """All of the request is there, but for the body of one with an offer (`_decline`)."""
+        if not self.parser.should_upgrade():
+            self._disarm()
+            super().on_message_complete()
 
-    def send_400_response(self, msg: str) -> None:
-        """What is not HTTP."""
-        self._refuse(400, msg)
+    def _feed(self, data: bytes) -> None:
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                data = data[offer.args[0] :]
+                self._decline()
+            else:
+                return
+
+    def _decline(self) -> None:
+        """Go on with the body of a request after whose head the parser stopped, for the protocol
+        that was offered: a new parser is told how the body is framed, by a head without an offer.
+        """
+        framing = [b"%s: %s\r\n" % field for field in self.headers if field[0] in FRAMING]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as the base does
+        self._declining = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing))
+        self._declining = False
 
     @property
     def _is_idle(self) -> bool:
@@ -114,18 +136,6 @@ class GuardedProtocol(HttpToolsProtocol):
         if unanswered:
             self.transport.write(_response(status, message))
         self.transport.close()
-
-
-def _without_upgrade(data: bytes) -> bytes:
-    """A head that offers another protocol (h2c), with the offer renamed.
-
-    A server may ignore the offer; the parser would take what follows for that protocol, and the
-    body would be lost.
-    """
-    if b"pgrade" not in data:
-        return data
-    head, end, rest = data.partition(b"\r\n\r\n")
-    return _OFFER.sub(rb"\1x-upgrade", head) + end + rest
 
 
 def guarded(settings: Settings) -> type[GuardedProtocol]:

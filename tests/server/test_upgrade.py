@@ -1,14 +1,20 @@
 """Clients that offer another protocol, and bodies that would be echoed whole."""
 
+import fcntl
 import json
+import re
 import socket
+import sys
+import termios
 
 import pytest
 
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
 
+OFFER = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
 BODY = {"model": "tts-1", "voice": "alloy", "response_format": "pcm", "input": "Hi."}
+PAYLOAD = json.dumps(BODY)
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +35,49 @@ def talk(port, body, headers=""):
 
 
 def test_an_offer_of_http_2_is_ignored_and_the_request_served(port):
-    offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
-    assert talk(port, BODY, offer).startswith(b"HTTP/1.1 200")
+    assert talk(port, BODY, OFFER).startswith(b"HTTP/1.1 200")
+
+
+def request(*headers, framing="content-length: {0}\r\n\r\n{1}"):
+    head = f"POST /v1/audio/speech HTTP/1.1\r\nhost: x\r\n{''.join(headers)}"
+    return (head + framing.format(len(PAYLOAD), PAYLOAD)).encode()
+
+
+def statuses(port, *segments):
+    """Of all that is answered until the server closes. A segment waits for the one before it."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for segment in segments:
+            connection.sendall(segment)
+            while unread(connection):
+                pass
+        answer = b""
+        while piece := connection.recv(1 << 16):
+            answer += piece
+    return re.findall(rb"HTTP/1\.1 (\d+) ", answer)
+
+
+def unread(connection):
+    """How many bytes are still on their way."""
+    return int.from_bytes(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+
+
+CHUNKED = "transfer-encoding: chunked\r\n\r\n{0:x}\r\n{1}\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("framing", ["content-length: {0}\r\n\r\n{1}", CHUNKED])
+def test_an_offer_is_ignored_wherever_its_request_is_cut(port, framing):
+    sent = request(OFFER, "connection: close\r\n", framing=framing)
+    for cut in range(sent.index(b"Connection"), len(sent)):
+        assert statuses(port, sent[:cut], sent[cut:]) == [b"200"], sent[:cut]
+
+
+def test_requests_with_offers_may_follow_each_other_at_once(port):
+    get = (
+        b"GET /health/live HTTP/1.1\r\nhost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+    )
+    last = request(OFFER, "connection: close\r\n")
+    assert statuses(port, request() + request(OFFER) + get + request(OFFER) + last) == [b"200"] * 5
 
 
 def test_a_text_that_speaks_of_upgrades_is_left_alone(port):
