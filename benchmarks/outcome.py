@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.http_body import read_body
 from benchmarks.sound import SAMPLE_BYTES, first_audible, hear
-from server.client.player import Piece, listen
+from server.player import BUFFER_S, Piece, listen
 
 if TYPE_CHECKING:
     from benchmarks.http_client import Trace
     from benchmarks.sound import Heard
-
-BUFFER_S = 0.1
 
 
 @dataclass(slots=True)

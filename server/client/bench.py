@@ -16,16 +16,15 @@ import httpx2
 
 from server.audio import BYTES_PER_S, SAMPLE_BYTES
 from server.client.api import TIMEOUT
-from server.client.player import Piece, listen
+from server.player import BUFFER_S, Piece, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from server.client.api import Target
-    from server.client.player import Listening
+    from server.player import Listening
 
 PATH = "/v1/audio/speech"
-BUFFER_S = 0.1  # of the player that each listener has
 TEXTS = (
     "The kettle is on, and the rain has nearly stopped.",
     "She counted the steps twice, and both times there were forty one.",

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from server.client.api import client_of, offer_of
-from server.client.bench import BUFFER_S, Load, bench
+from server.client.bench import Load, bench
 from server.commands.target import add_target, target_of
 from server.commands.terminal import progress, tell
+from server.player import BUFFER_S
 from server.selftest.run import SPEECH_MODEL
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from server.watch.player import Player
+from server.player import BUFFER_S, Player
 from stages.messages import AudioChunk, TextChunk, TextEnd
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Trail:
     def wrote(self, output: OrchOutput) -> None:
         """An output of a stream was written to the socket."""
         if isinstance(output.data, AudioChunk):
-            player = self.players.setdefault(output.index, Player())
+            player = self.players.setdefault(output.index, Player(BUFFER_S))
             player.take(len(output.data.samples) / output.data.rate_hz, anyio.current_time())
 
     def end(self, status: int, outcome: Outcome) -> None:

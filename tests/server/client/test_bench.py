@@ -6,8 +6,8 @@ import anyio
 
 from server.client.api import Target
 from server.client.bench import Heard, Load, bench
-from server.client.player import Piece
 from server.commands.bench import summary
+from server.player import Piece
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
 
