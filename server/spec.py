@@ -20,6 +20,7 @@ from server.described import BODY_MODELS, STREAM_MODELS
 from server.described_errors import ERROR_EXAMPLES
 from server.service import Service
 from server.settings import Settings
+from server.stored_page import write_or_check
 from server.watch import Watch
 from stages.pipelines.build import build
 from stages.pipelines.config import BuildConfig
@@ -78,13 +79,7 @@ def text() -> str:
 
 def main() -> int:
     """Write the document, or check it; the exit status."""
-    if "--check" not in sys.argv[1:]:
-        sys.stdout.write(text())
-        return 0
-    if STORED.is_file() and STORED.read_text(encoding="utf-8") == text():
-        return 0
-    sys.stderr.write(f"{STORED} is not what `python -m server.spec` writes\n")
-    return 1
+    return write_or_check(text(), STORED, "server.spec")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+from server.stored_page import write_or_check
 from server.watch.declared import DECLARED
 from server.watch.trail import ENDPOINTS, UNKNOWN, Outcome
 
@@ -46,13 +47,7 @@ def text() -> str:
 
 def main() -> int:
     """Write the table, or check it; the exit status."""
-    if "--check" not in sys.argv[1:]:
-        sys.stdout.write(text())
-        return 0
-    if STORED.is_file() and STORED.read_text(encoding="utf-8") == text():
-        return 0
-    sys.stderr.write(f"{STORED} is not what `python -m server.watch.table` writes\n")
-    return 1
+    return write_or_check(text(), STORED, "server.watch.table")
 
 
 if __name__ == "__main__":
