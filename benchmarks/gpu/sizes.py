@@ -1,4 +1,5 @@
-"""The public checkpoints' sizes, as their configuration files have them.
+"""The public checkpoints' sizes, as their configuration files have them: what differs from
+the small ones of the tests.
 
 Text is read with a small vocabulary of bytes: a token for about each letter, so that a text of 50
 letters is a speech of 50 frames. The embedding is as large as the real one.
@@ -19,13 +20,13 @@ TEXT_VOCAB = 151_936
 def model_config(size: str) -> dict[str, Any]:
     """`config.json` of a CustomVoice checkpoint."""
     name, hidden, intermediate = TALKERS[size]
-    text = small.model_config("custom_voice")
-    return text | {
+    config = small.model_config("custom_voice")
+    talker = config["talker_config"]
+    return config | {
         "tts_model_size": name,
         "speaker_encoder_config": {"enc_dim": hidden, "sample_rate": 24000},
-        "talker_config": {
-            "attention_bias": False,
-            "hidden_act": "silu",
+        "talker_config": talker
+        | {
             "hidden_size": hidden,
             "intermediate_size": intermediate,
             "num_hidden_layers": 28,
@@ -33,14 +34,7 @@ def model_config(size: str) -> dict[str, Any]:
             "num_key_value_heads": 8,
             "head_dim": 128,
             "max_position_embeddings": 32768,
-            "rms_norm_eps": 1e-06,
-            "rope_theta": 1000000,
-            "rope_scaling": {
-                "interleaved": True,
-                "mrope_section": [24, 20, 20],
-                "rope_type": "default",
-                "type": "default",
-            },
+            "rope_scaling": talker["rope_scaling"] | {"mrope_section": [24, 20, 20]},
             "vocab_size": 3072,
             "text_vocab_size": TEXT_VOCAB,
             "text_hidden_size": 2048,
@@ -55,23 +49,17 @@ def model_config(size: str) -> dict[str, Any]:
             "codec_language_id": {"english": 2050, "chinese": 2055},
             "spk_id": {"ryan": 3061},
             "spk_is_dialect": {"ryan": False},
-            "code_predictor_config": {
-                "attention_bias": False,
-                "hidden_act": "silu",
+            "code_predictor_config": talker["code_predictor_config"]
+            | {
                 "hidden_size": 1024,
                 "intermediate_size": 3072,
                 "num_hidden_layers": 5,
                 "num_attention_heads": 16,
                 "num_key_value_heads": 8,
                 "head_dim": 128,
-                "max_position_embeddings": 65536,
-                "rms_norm_eps": 1e-06,
-                "rope_theta": 1000000,
-                "rope_scaling": None,
                 "vocab_size": CODEBOOK,
                 "num_code_groups": GROUPS,
                 "layer_types": ["full_attention"] * 5,
-                "use_sliding_window": False,
             },
         },
     }
