@@ -29,7 +29,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance docs fuzz read-back qwen3-tts image image-test bench bench-quick bench-gpu format lint types layers spec spec-check
+.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance docs fuzz read-back qwen3-tts image image-test image-test-ray bench bench-quick bench-gpu format lint types layers spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
@@ -95,7 +95,7 @@ bench: .venv/bench.stamp  ## Measure beside the rivals (an hour, nothing else ru
 bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minutes
 	$(BIN)/python -m benchmarks --quick
 
-verify: check conformance docs fuzz read-back qwen3-tts image-test  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
+verify: check conformance docs fuzz read-back qwen3-tts image-test image-test-ray  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
 	STATE_MACHINE_EXAMPLES=3000 STORM_REQUESTS=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
@@ -129,6 +129,12 @@ image-test:  ## Build it, run it locked down, and drive it with curl
 	$(if $(BASE_IMAGE),bash $(BASE_IMAGE))
 	$(MAKE) image
 	docker/image-test.sh nano-omni:$(TORCH)
+
+image-test-ray:  ## Build it with Ray on top, and kill a node of a cluster of containers
+	$(if $(BASE_IMAGE),bash $(BASE_IMAGE))
+	$(MAKE) image
+	docker build -f docker/Dockerfile.ray -t nano-omni:ray .
+	docker/image-test-ray.sh
 
 format: setup-dev  ## Format the code
 	$(BIN)/ruff format .

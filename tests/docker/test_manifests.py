@@ -21,6 +21,12 @@ OBJECTS = {
 }
 POD = OBJECTS["Deployment"]["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
+SCALING = (ROOT / "docs" / "scaling.md").read_text()
+RAY_OBJECTS = {
+    found["kind"]: found
+    for found in yaml.safe_load_all(re.search(r"```yaml\n(.*?)```", SCALING, re.DOTALL)[1])
+}
+RAY_COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.ray.yaml").read_text())
 VARIABLES = {variable_of(name) for name in Settings.model_fields}
 
 
@@ -28,6 +34,30 @@ VARIABLES = {variable_of(name) for name in Settings.model_fields}
 def test_kubernetes_takes_it(kind):
     version = ".".join(kubernetes_validate.latest_version().split(".")[:2])
     assert kubernetes_validate.validate(OBJECTS[kind], version, strict=True)
+
+
+def pods_of(cluster):
+    spec = cluster["spec"]
+    for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": {}, **group["template"]}
+
+
+def test_kubernetes_takes_the_pods_of_a_ray_cluster():
+    version = ".".join(kubernetes_validate.latest_version().split(".")[:2])
+    objects = [RAY_OBJECTS["Deployment"], RAY_OBJECTS["Service"]]
+    for each in (*objects, *pods_of(RAY_OBJECTS["RayCluster"])):
+        assert kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_the_pods_of_a_ray_cluster_have_probes_of_their_own():
+    for pod in pods_of(RAY_OBJECTS["RayCluster"]):
+        (container,) = pod["spec"]["containers"]
+        assert {"readinessProbe", "livenessProbe"} <= set(container)
+
+
+def test_only_a_server_is_asked_whether_it_is_ready():
+    for name, service in RAY_COMPOSE["services"].items():
+        assert ("healthcheck" in service) == (name != "server")
 
 
 def test_a_mistake_in_it_would_be_found():
@@ -57,9 +87,17 @@ def test_compose_lets_streams_finish():
         assert seconds >= Settings.model_fields["shutdown_s"].default + CLEANUP_S
 
 
+def own(names):
+    """Without Ray's."""
+    return {name for name in names if not name.startswith("RAY_")}
+
+
 def test_only_settings_that_there_are_are_given():
     compose = {name for one in ("cpu", "cuda") for name in COMPOSE["services"][one]["environment"]}
+    compose |= own(RAY_COMPOSE["services"]["server"]["environment"])
+    (server,) = RAY_OBJECTS["Deployment"]["spec"]["template"]["spec"]["containers"]
     kubernetes = {variable["name"] for variable in CONTAINER["env"]}
+    kubernetes |= own(variable["name"] for variable in server["env"])
     image = set(re.findall(r"\bNANO_OMNI_[A-Z_]+(?==)", DOCKERFILE))
     assert all((compose, kubernetes, image))
     assert compose | kubernetes | image <= VARIABLES
