@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
+import anyio.lowlevel
 import structlog
 
 from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
@@ -219,6 +220,7 @@ class Service:
     async def _start(self, stack: AsyncExitStack) -> Supervisor:
         deployment = self._deployment = await anyio.to_thread.run_sync(self._deploy)
         stack.push_async_callback(_shielded, deployment.stop)
+        await anyio.lowlevel.checkpoint()  # told to stop meanwhile, it loads nothing
         await deployment.start(self.settings.start_s)
         self._check_voice(deployment.pipelines)
         patience = Patience(start_s=self.settings.start_s)

@@ -2,6 +2,8 @@
 
 import threading
 
+import anyio
+import anyio.from_thread
 import pytest
 
 from server.app import create_app
@@ -19,6 +21,25 @@ def deployment():
     return ScriptedDeployment(
         ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     )
+
+
+async def test_told_to_stop_while_it_builds_it_loads_nothing():
+    class Watched(ScriptedDeployment):
+        num_starts = 0
+
+        async def start(self, timeout_s):
+            self.num_starts += 1
+
+    built = Watched(ScriptedStage(), ScriptedStage(), ScriptedStage())
+    with anyio.CancelScope() as scope:
+
+        def deploy():
+            anyio.from_thread.run_sync(scope.cancel)
+            return built
+
+        async with Service(Settings(), deploy).running():
+            await anyio.sleep_forever()
+    assert (built.num_starts, built.is_up) == (0, False)
 
 
 async def test_while_it_loads_it_is_alive_and_not_ready():
