@@ -161,7 +161,7 @@ class Executor(ABC):
         changed.turn(is_up)
         self._settle()
         changed.sender._settle()
-        if not is_up:
+        if not is_up and not self._stopping and not changed.sender.is_stopping:
             log.warning("link_down", edge=name)
             loop = asyncio.get_running_loop()
             starts = self.num_starts, changed.sender.num_starts
