@@ -32,15 +32,21 @@ class ChatUsage(ResponseModel):
     completion_tokens_details: CompletionDetails
 
 
-def chat_usage(prompt_tokens: int, text_tokens: int, audio_tokens: int) -> ChatUsage:
-    """The usage of a text prompt whose reply was written and perhaps spoken."""
+def chat_usage(
+    prompt_tokens: int, cached_tokens: int, text_tokens: int, audio_tokens: int
+) -> ChatUsage:
+    """The usage of a text prompt, `cached_tokens` of which were known, whose reply was written and
+    perhaps spoken."""
     completion_tokens = text_tokens + audio_tokens
     return ChatUsage(
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
         total_tokens=prompt_tokens + completion_tokens,
         prompt_tokens_details=PromptDetails(
-            cached_tokens=0, audio_tokens=0, text_tokens=prompt_tokens, image_tokens=0
+            cached_tokens=cached_tokens,
+            audio_tokens=0,
+            text_tokens=prompt_tokens,
+            image_tokens=0,
         ),
         completion_tokens_details=CompletionDetails(
             reasoning_tokens=0,

@@ -37,8 +37,10 @@ class Tally:
     @property
     def usage(self) -> ChatUsage:
         """The usage of the whole call."""
+        prompts = self._texts[:: self._per_prompt]
         return chat_usage(
-            sum(text.prompt_tokens for text in self._texts[:: self._per_prompt]),
+            sum(text.prompt_tokens for text in prompts),
+            sum(text.cached_tokens for text in prompts),
             sum(text.completion_tokens for text in self._texts),
             sum(audio.audio_tokens for audio in self._audios),
         )

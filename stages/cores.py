@@ -53,6 +53,11 @@ class FirstSounds:
         self._coming: set[str] = set()
         self._changed = threading.Condition()
 
+    @property
+    def num_coming(self) -> int:
+        """How many are waited for."""
+        return len(self._coming)
+
     def begin(self, request_id: str) -> None:
         """Its first words are known."""
         with self._changed:

@@ -94,6 +94,14 @@ class KvCache:
         self.release(slot)
         return larger
 
+    def read(self, slot: Slot, used: int) -> torch.Tensor:
+        """A copy of a slot's first `used` tokens: [2 * layers, kv_heads, used, head_dim]."""
+        return slot.slab.storage[:, slot.row, :, :used].clone()
+
+    def write(self, slot: Slot, content: torch.Tensor) -> None:
+        """Put what `read` gave, or the first tokens of it, into a slot that has room for them."""
+        slot.slab.storage[:, slot.row, :, : content.shape[2]].copy_(content)
+
     def release(self, slot: Slot) -> None:
         """Give a slot back; its content is gone."""
         slab = slot.slab

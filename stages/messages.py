@@ -205,11 +205,15 @@ Chunk = TextChunk | LatentChunk | CodecChunk | AudioChunk
 
 @dataclass(frozen=True, slots=True)
 class TextEnd:
-    """The thinker's last report. `finish_reason` is `stop` or `length`."""
+    """The thinker's last report. `finish_reason` is `stop` or `length`.
+
+    `cached_tokens` of the prompt were known from earlier requests, and not read again.
+    """
 
     finish_reason: str
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,9 @@ class ResponseScript:
         end = self._end
         usage = ResponseUsage(
             input_tokens=end.prompt_tokens,
-            input_tokens_details=InputDetails(cached_tokens=0, cache_write_tokens=0),
+            input_tokens_details=InputDetails(
+                cached_tokens=end.cached_tokens, cache_write_tokens=0
+            ),
             output_tokens=end.completion_tokens,
             output_tokens_details=OutputDetails(reasoning_tokens=0),
             total_tokens=end.prompt_tokens + end.completion_tokens,

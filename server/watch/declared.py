@@ -66,6 +66,9 @@ UNDERRUNS = _counter(
 UNDERRUN_S = _counter("underrun_seconds", "model endpoint", "Silence of the underruns.")
 UNDERRUN_REQUESTS = _counter("underrun_requests", "model endpoint", "Requests with an underrun.")
 PROMPT_TOKENS = _counter("prompt_tokens", "model", "Text tokens read, for each choice.")
+CACHED_TOKENS = _counter(
+    "cached_prompt_tokens", "model", "Those of them that were known from earlier requests."
+)
 COMPLETION_TOKENS = _counter("completion_tokens", "model", "Text tokens written.")
 AUDIO_S = _counter("audio_seconds", "model", "Sound made.")
 

@@ -42,6 +42,7 @@ class Metrics:
         self._underrun_s = self._counter(declared.UNDERRUN_S)
         self._underrun_requests = self._counter(declared.UNDERRUN_REQUESTS)
         self._prompt_tokens = self._counter(declared.PROMPT_TOKENS)
+        self._cached_tokens = self._counter(declared.CACHED_TOKENS)
         self._completion_tokens = self._counter(declared.COMPLETION_TOKENS)
         self._audio_s = self._counter(declared.AUDIO_S)
         self.registry.register(ServiceCollector(service, version))
@@ -69,6 +70,7 @@ class Metrics:
             first = self._first_token_s.labels(trail.model, trail.endpoint)
             _observe(first, trail.received_at, trail.first_token_at)
             self._prompt_tokens.labels(trail.model).inc(trail.prompt_tokens)
+            self._cached_tokens.labels(trail.model).inc(trail.cached_tokens)
             self._completion_tokens.labels(trail.model).inc(trail.completion_tokens)
 
     def _note_sound(self, trail: Trail) -> None:

@@ -56,6 +56,7 @@ class Trail:
     status: int | None = None
     outcome: Outcome | None = None
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     audio_s: float = 0.0
     records: Sequence[RequestRecord] = ()
     players: dict[int, Player] = field(default_factory=dict)  # one for each choice that is streamed
@@ -103,6 +104,7 @@ class Trail:
         elif isinstance(data, TextEnd):
             self._tokens[output.index] = data.completion_tokens
             self.prompt_tokens += data.prompt_tokens
+            self.cached_tokens += data.cached_tokens
 
     def wrote(self, output: OrchOutput) -> None:
         """An output of a stream was written to the socket."""

@@ -25,7 +25,8 @@ _WRITE_TOKENS = 200
 
 @dataclass(slots=True, eq=False)
 class Writing:
-    """A request: `tokens` is the prompt and what was written, `num_cached` of them are read."""
+    """A request: `tokens` is the prompt and what was written, `num_cached` of them are read;
+    `num_known` were already when it came."""
 
     request_id: str
     params: ThinkerParams
@@ -35,6 +36,7 @@ class Writing:
     num_cached: int = 0
     last_step: int = 0
     guide: Guide | None = None
+    num_known: int = 0
 
     @property
     def written(self) -> list[int]:

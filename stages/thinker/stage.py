@@ -19,6 +19,7 @@ from stages.messages import TextEnd, ThinkerParams, TokenScore
 from stages.stage import Emit, blame
 from stages.thinker.grammar import Grammars
 from stages.thinker.model_files import prepare
+from stages.thinker.prefixes import Prefixes
 from stages.thinker.reply import Reply
 from stages.thinker.sampling import Draw, check_sampling, sample, score
 from stages.thinker.schedule import Writing, plan
@@ -46,6 +47,7 @@ class ThinkerStage:
     _num_steps: int = 0
     _model: Transformer = field(init=False)
     _cache: KvCache = field(init=False)
+    _prefixes: Prefixes = field(init=False)
     _vocabulary: Vocabulary = field(init=False)
     _grammars: Grammars = field(init=False)
     _end_tokens: frozenset[int] = field(init=False)
@@ -75,6 +77,7 @@ class ThinkerStage:
             tensors = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
         self._model = Transformer(config, tensors, device, dtype)
         self._cache = self._model.new_cache()
+        self._prefixes = Prefixes(self._cache, self.config.max_kept_tokens)
         self._max_step_tokens = step_tokens(device, dtype)
 
     def warm(self) -> None:
@@ -102,7 +105,10 @@ class ThinkerStage:
         reply = Reply(self._vocabulary, self._end_tokens, params.stop, limit)
         guide = None if params.schema is None else self._grammars.guide(params.schema)
         tokens = list(params.prompt)
-        self._writings[request_id] = Writing(request_id, params, tokens, reply, guide=guide)
+        slot, num_known = self._prefixes.begin(tokens)
+        self._writings[request_id] = Writing(
+            request_id, params, tokens, reply, slot, num_known, guide=guide, num_known=num_known
+        )
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
         """Never called: `wants_chunk` is always False."""
@@ -148,9 +154,10 @@ class ThinkerStage:
                 yield Emit(writing.request_id)
 
     def close(self, request_id: str) -> None:
-        """Drop the request and its slot."""
+        """Drop the request and its slot, and keep what was read."""
         writing = self._writings.pop(request_id)
         if writing.slot is not None:
+            self._prefixes.keep(writing.tokens[: writing.num_cached], writing.slot)
             self._cache.release(writing.slot)
 
     def _segment(self, writing: Writing, count: int) -> Segment:
@@ -171,7 +178,8 @@ class ThinkerStage:
         writing.tokens.append(token)
         emits = [Emit(writing.request_id, chunk=chunk)] if chunk else []
         if reason := writing.reply.finish_reason:
-            end = TextEnd(reason, len(writing.params.prompt), writing.reply.num_tokens)
+            num_prompt = len(writing.params.prompt)
+            end = TextEnd(reason, num_prompt, writing.reply.num_tokens, writing.num_known)
             emits.append(Emit(writing.request_id, end=end))
         return emits
 

@@ -15,6 +15,7 @@ from stages.errors import RequestError
 from stages.messages import AudioEnd, SpeechEnd, TextChunk, TextEnd
 from tests.server.asgi import events, post, running
 from tests.server.bench import CHAT, HELLO, SOUND, SPOKEN, fake, scripted, tone
+from tests.server.watch.watched import metrics_of
 
 URL = "/v1/chat/completions"
 SAMPLES = b"".join(chunk.samples.tobytes() for chunk in SOUND[:2])
@@ -55,6 +56,16 @@ async def test_a_whole_reply_in_text():
     assert (body["object"], body["model"]) == ("chat.completion", "chatter")
     usage = body["usage"]
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (5, 2, 7)
+
+
+async def test_what_was_known_of_the_prompt_counts_once_for_all_choices():
+    known = (TextChunk("Hi", 1), TextEnd("stop", 50, 1, cached_tokens=40))
+    async with scripted(thinker=known) as (app, _):
+        reply = await chat(app, n=2)
+        metrics = await metrics_of(app)
+    usage = reply.json["usage"]
+    assert (usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"]) == (50, 40)
+    assert metrics["nano_omni_cached_prompt_tokens_total", "model=chatter"] == 80
 
 
 @pytest.mark.parametrize("modalities", [["text", "audio"], ["audio"]])

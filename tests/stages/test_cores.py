@@ -1,6 +1,8 @@
 """Who may use how many threads."""
 
-from stages.cores import Cores
+import threading
+
+from stages.cores import Cores, FirstSounds
 
 
 def test_one_that_has_work_alone_has_all_cores():
@@ -26,3 +28,39 @@ def test_a_limit_only_lowers():
     assert cores.num_threads() == 2
     cores.limit(1)
     assert cores.num_threads() == 1
+
+
+def test_nobody_waits_where_no_first_sound_is_coming():
+    sounds = FirstSounds(patience_s=1e6)
+    sounds.give_way()
+    sounds.begin("a")
+    sounds.end("a")
+    sounds.end("a")
+    sounds.give_way()
+
+
+def test_others_wait_until_all_that_come_are_heard():
+    sounds = FirstSounds(patience_s=1e6)
+    order = []
+    sounds.begin("a")
+    sounds.begin("b")
+
+    def others():
+        sounds.give_way()
+        order.append("others")
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    sounds.end("a")
+    order.append("a is heard")
+    order.append("b is heard")
+    sounds.end("b")
+    thread.join()
+    assert order == ["a is heard", "b is heard", "others"]
+
+
+def test_one_that_takes_too_long_is_waited_for_once():
+    sounds = FirstSounds(patience_s=0.0)
+    sounds.begin("a")
+    sounds.give_way()
+    assert sounds.num_coming == 0
