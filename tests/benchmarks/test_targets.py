@@ -170,3 +170,22 @@ def test_the_first_clause_ends_with_the_token_that_holds_its_last_character():
 def test_a_text_without_a_break_is_one_clause_and_nothing_is_none():
     assert first_clause([(1.0, "Yes"), (2.0, ".")]).last_token_s == 2.0
     assert first_clause([]) is None
+
+
+def test_a_chat_counts_as_the_server_comes():
+    rows = [
+        {
+            "dtype": dtype,
+            "delay_over_speech": delay,
+            "tokens_per_s": rate,
+            "together_tokens_per_s": 3 * rate,
+        }
+        for dtype, delay, rate in (("float32", 1.4, 50.0), ("bfloat16", 1.2, 40.0))
+    ]
+    chat = {"llama.cpp": {"tokens_per_s": 100.0}, "rows": rows, "own format": "bfloat16"}
+    assert figures({"chat": chat}) == {
+        "voice after the first clause / speech": 1.2,
+        "voice after the first clause / speech, float32": 1.4,
+        "tokens per second alone / llama.cpp": 0.4,
+        "tokens per second of 8 / llama.cpp alone": 1.2,
+    }
