@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stages.code2wav.hifigan import HifiGan
 from stages.code2wav.sound import CHUNK_FRAMES, CROWD_FRAMES
+from stages.cores import FIRST_SOUNDS
 from stages.errors import RequestError
 from stages.messages import AudioEnd, Code2WavParams, LatentChunk
 
@@ -69,7 +70,9 @@ def test_the_first_chunk_is_small_and_comes_as_soon_as_its_context_is_there(code
     code2wav.feed("a", LatentChunk(frames[:26], first=True, last=False))
     assert not code2wav.ready("a")
     code2wav.feed("a", LatentChunk(frames[26:27], first=False, last=False))
+    FIRST_SOUNDS.begin("a")  # as the talker did
     (emit,) = code2wav.step({"a": 1})
+    assert FIRST_SOUNDS.num_coming == 0
     durations_s = [len(emit.chunk.samples) / emit.chunk.rate_hz]
     code2wav.feed("a", LatentChunk(frames[27:300], first=False, last=False))
     while code2wav.ready("a"):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from stages.cores import FIRST_SOUNDS
 from stages.errors import RequestError
 from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.talker.speech import SLICE_FRAMES
@@ -67,6 +68,28 @@ def test_without_noise_the_seed_does_not_matter(speak):
 @pytest.mark.parametrize("text", ["", "... 😀 ---", "\n\n"])
 def test_nothing_to_speak_is_a_normal_end(speak, text):
     assert speak({"a": (params(), [text])})["a"] == ([], SpeechEnd(0))
+
+
+def test_others_give_way_to_the_first_words_only(talker):
+    talker.open("a", params())
+    talker.feed("a", TextChunk("... "))
+    list(talker.step({"a": 1}))
+    assert FIRST_SOUNDS.num_coming == 0
+    talker.feed("a", TextChunk("Good morning to you, and how are you? "))
+    list(talker.step({"a": 1}))
+    assert FIRST_SOUNDS.num_coming == 1
+    FIRST_SOUNDS.end("a")  # as code2wav does when it is heard
+    list(talker.step({"a": 1}))
+    assert FIRST_SOUNDS.num_coming == 0
+    talker.close("a")
+
+
+def test_nobody_waits_for_a_request_that_is_gone(talker):
+    talker.open("a", params())
+    talker.feed("a", TextChunk("Good morning to you, and how are you? "))
+    list(talker.step({"a": 1}))
+    talker.close("a")
+    assert FIRST_SOUNDS.num_coming == 0
 
 
 def test_speech_starts_while_text_is_still_written(talker):
