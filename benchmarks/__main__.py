@@ -22,7 +22,7 @@ from benchmarks.plots import plot
 from benchmarks.processes import freeze
 from benchmarks.readme import README, updated
 from benchmarks.speech import Speech
-from benchmarks.systems import BFLOAT16, LITSERVE, OURS, PIPER, all_systems
+from benchmarks.systems import BFLOAT16, OURS, PIPER, all_systems
 from benchmarks.table import markdown
 from benchmarks.targets import summary
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchmarks.systems import System
 
 PARTS = ("speech", "capacity", "chat", "control")
-HELD = (LITSERVE, OURS, BFLOAT16)  # whose listeners are counted
+HELD = (OURS, BFLOAT16)  # whose listeners are counted
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from benchmarks.effort import Effort
     from benchmarks.systems import Server, System
 
-LOWEST, HIGHEST, STEP = 0.4, 1.4, 0.05  # of the throughput
-BEYOND = 1.5
+LOWEST, HIGHEST, STEP = 0.8, 1.25, 0.075  # of the throughput
+BEYOND = 2.0
 REFERENCE = 8  # requests at once
 
 
@@ -98,7 +98,7 @@ class Capacity:
         return max(held, default=0)
 
     def _beyond(self, throughput: float, audio_s: float) -> dict[str, Any]:
-        """Poisson arrivals at 1.5 times the throughput, under the admission limits as shipped."""
+        """Poisson arrivals at twice the throughput, under the admission limits as shipped."""
         rate_per_s = BEYOND * throughput / audio_s
         shipped = {
             name: value

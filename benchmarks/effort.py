@@ -47,7 +47,7 @@ FULL = Effort(
     closed={8: 3},
     open_shares=(0.3, 0.6, 0.9),
     open_s=30.0,
-    probes=5,
+    probes=3,
     beyond_s=30.0,
 )
 QUICK = Effort(rounds=1, bursts={1: 5, 8: 2}, chats=3, control_rounds=1)

@@ -1,4 +1,4 @@
-"""Is there room? `max_running` requests run, `max_waiting` wait, and the rest are told at once.
+"""Is there room? `max_running` requests run, `max_waiting` wait for a time, and the rest are told.
 
 Waiting requests start round-robin by key, first come first served within a key; a key may hold its
 share of the waiting places. Shared by all orchestrators of a server. Belongs to the event loop.
@@ -57,31 +57,37 @@ class _Waiting:
 
 
 class Admission:
-    """See above. A key is whatever stands for a caller; without keys all have the same."""
+    """See above. A key is whatever stands for a caller; without keys all have the same.
 
-    def __init__(self, max_running: int, max_waiting: int) -> None:
-        self._max_running = max_running
+    `max_running` may be set while nobody is in. Nobody waits longer than `max_wait_s`.
+    """
+
+    def __init__(self, max_running: int, max_waiting: int, max_wait_s: float | None = None) -> None:
+        self.max_running = max_running
         self._max_waiting = max_waiting
+        self._max_wait_s = max_wait_s
         self._num_running = 0
         self._num_refused = 0
         self._lines: dict[str, deque[_Waiting]] = {}  # in the order in which keys are served
 
     async def enter(self, key: str = "", places: int = 1) -> Ticket:
-        """Wait for `places` at once. OverloadedError, without waiting, where there is no room.
+        """Wait for `places` at once. OverloadedError where there is no room to wait, or none to run
+        in time.
 
         A call that is cancelled while it waits leaves the line.
         """
-        if not self._lines and self._num_running + places <= self._max_running:
+        if not self._lines and self._num_running + places <= self.max_running:
             self._num_running += places
             return Ticket(places, self._leave)
         self._refuse_if_full(key, places)
         waiting = _Waiting(key, places)
         self._lines.setdefault(key, deque()).append(waiting)
         try:
-            await waiting.admitted.wait()
-        except asyncio.CancelledError:
-            self._withdraw(waiting)
-            raise
+            async with asyncio.timeout(self._max_wait_s):
+                await self._turn(waiting)
+        except TimeoutError:
+            self._num_refused += 1
+            raise OverloadedError(f"no place was free for {self._max_wait_s:g} s") from None
         return Ticket(places, self._leave)
 
     def stats(self) -> AdmissionStats:
@@ -101,12 +107,19 @@ class Admission:
         share = self._max_waiting // len({*waiting, key})
         total = sum(waiting.values()) + places
         if (
-            places > self._max_running
+            places > self.max_running
             or total > self._max_waiting
             or waiting.get(key, 0) + places > max(1, share)
         ):
             self._num_refused += 1
             raise OverloadedError("the server is at its limit of running and waiting requests")
+
+    async def _turn(self, waiting: _Waiting) -> None:
+        try:
+            await waiting.admitted.wait()
+        except asyncio.CancelledError:
+            self._withdraw(waiting)
+            raise
 
     def _leave(self, places: int) -> None:
         self._num_running -= places
@@ -115,7 +128,7 @@ class Admission:
     def _admit_waiting(self) -> None:
         while self._lines:
             key, line = next(iter(self._lines.items()))
-            if self._num_running + line[0].places > self._max_running:
+            if self._num_running + line[0].places > self.max_running:
                 return
             first = line.popleft()
             del self._lines[key]

@@ -21,6 +21,7 @@ from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
 from orchestrator.supervisor import Supervised
 from server.errors import UnknownModelError
 from server.groups import ungrouped
+from server.pace import PLACES, places_for
 from server.voices import Voices, voices_of
 from stages.errors import StartError, UnavailableError
 from stages.pipelines.pipeline import Pipeline, prewarm_fn
@@ -135,7 +136,9 @@ class Service:
         self.created = int(time.time())
         self.settled = anyio.Event()
         self.failure: Exception | None = None
-        self.admission = Admission(settings.max_running, settings.max_waiting)
+        self.admission = Admission(
+            settings.max_running or PLACES, settings.max_waiting, settings.max_wait_s
+        )
         self._deploy = deploy
         self._served: tuple[Served, ...] = ()
         self._orchestrators: list[AsyncChunkOrchestrator] = []
@@ -225,9 +228,10 @@ class Service:
         self._check_voice(deployment.pipelines)
         patience = Patience(start_s=self.settings.start_s)
         supervisor = Supervisor(self.workers, patience)
-        self._served = tuple(
-            [await self._serve(p, supervisor, stack) for p in deployment.pipelines]
-        )
+        served = tuple([await self._serve(p, supervisor, stack) for p in deployment.pipelines])
+        if self.settings.max_running is None:
+            self.admission.max_running = await places_for(served)
+        self._served = served
         log.debug("models_are_up", models=[one.pipeline.model_id for one in self._served])
         return supervisor
 

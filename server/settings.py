@@ -208,11 +208,16 @@ class Settings(BaseModel):
     """What is said instead of a block of code; empty is nothing, unset is "Code block." for English
     voices and nothing for others."""
 
-    max_running: Count = 16
-    """How many requests run at once."""
+    max_running: Count | None = None
+    """How many requests run at once. Unset: as many as the speech model alone can feed in real
+    time on this machine, measured at the start, at most 64; with a model that chats, or where it
+    is not measured, at most 16."""
 
     max_waiting: Annotated[int, Field(ge=0)] = 32
     """How many more wait for their turn; beyond that the answer is 429."""
+
+    max_wait_s: Seconds = 30.0
+    """How long a request waits for its turn; after that the answer is 429."""
 
     debug_routes: bool = False
     """Whether the timelines of requests can be asked for (docs/timeline.md)."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from openapi.reply_format import FormatType
     from server.service import Served, Service
-    from server.settings import Settings
     from stages.pipelines.pipeline import ChatPrompts
 
 DEFAULT_TEMPERATURE = 0.2  # a small model; hotter, it rambles
@@ -37,11 +36,11 @@ def writer_of(service: Service, name: str, url: str) -> tuple[Served, ChatPrompt
     return served, prompts
 
 
-def check_places(places: int, param: str, settings: Settings) -> None:
+def check_places(places: int, param: str, max_running: int) -> None:
     """Refuse what could never be admitted: all choices of a request run at the same time."""
-    if places > settings.max_running:
+    if places > max_running:
         message = (
-            f"Invalid '{param}': this server runs at most {settings.max_running} choices at once, "
+            f"Invalid '{param}': this server runs at most {max_running} choices at once, "
             f"but {places} were asked for."
         )
         raise RefusedError(Problem(message, param, "number_above_max_value"))

@@ -46,11 +46,6 @@ class Playback:
         """Forget a request."""
         del self._listeners[request_id]
 
-    @property
-    def num_newcomers(self) -> int:
-        """Requests that have emitted nothing."""
-        return sum(listener.dry_s is None for listener in self._listeners.values())
-
     def is_newcomer(self, request_id: str) -> bool:
         """Whether the request has emitted nothing."""
         return self._listeners[request_id].dry_s is None

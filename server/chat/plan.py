@@ -58,7 +58,7 @@ async def plan_chat(service: Service, body: ChatRequest, transcripts: Kept[str])
     settings = service.settings
     check_options(body)
     num_choices = body.n or 1
-    check_places(num_choices, "n", settings)
+    check_places(num_choices, "n", service.admission.max_running)
     seed = seed_of(body.seed)
     voice, speech = _speech(body, served, seed, settings)
     turns = turns_of(body.messages, transcripts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from server.pace import PLACES
 from server.service import Service
 from stages.cores import num_cores
 from stages.pipelines.build import build
@@ -32,7 +33,7 @@ def deploy(settings: Settings) -> Deployment:
         settings.voice,
         settings.max_loaded_voices,
         settings.recordings_dir,
-        settings.max_running,
+        settings.max_running or PLACES,
     )
     return build(settings.model, config)
 

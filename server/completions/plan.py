@@ -49,8 +49,8 @@ async def plan_completion(service: Service, body: CompletionRequest) -> Completi
     settings = service.settings
     _check_options(body)
     per_prompt = body.n or 1
-    check_places(per_prompt, "n", settings)
-    check_places(per_prompt * len(body.prompt), "prompt", settings)
+    check_places(per_prompt, "n", service.admission.max_running)
+    check_places(per_prompt * len(body.prompt), "prompt", service.admission.max_running)
     sampling = _sampling(body, prompts)
     token_lists = await anyio.to_thread.run_sync(_token_lists, body, prompts)
     requests = [

@@ -52,6 +52,7 @@ class ServiceCollector(Collector):
         stats = self._service.admission.stats()
         yield _gauge(declared.RUNNING, [((), stats.num_running)])
         yield _gauge(declared.WAITING, [((), stats.num_waiting)])
+        yield _gauge(declared.PLACES, [((), self._service.admission.max_running)])
         yield _counter(declared.REFUSED, [((), stats.num_refused)])
         yield _gauge(declared.OLDEST_WAIT, [((), stats.oldest_wait_s)])
         yield _gauge(declared.READY, [((), self._service.ready)])

@@ -74,6 +74,7 @@ AUDIO_S = _counter("audio_seconds", "model", "Sound made.")
 
 RUNNING = _gauge("requests_running", "", "Places taken: a choice takes one.")
 WAITING = _gauge("requests_waiting", "", "Places waited for.")
+PLACES = _gauge("requests_running_limit", "", "Places that there are.")
 REFUSED = _counter("requests_refused", "", "Requests answered 429 for want of room.")
 OLDEST_WAIT = _gauge("oldest_wait_seconds", "", "How long the first in line has waited.")
 READY = _gauge("ready", "", "1 where every stage is up.")

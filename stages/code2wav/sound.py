@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     Samples = np.ndarray[Any, np.dtype[np.float32]]
 
 OUTPUT_HZ = 24_000
-CHUNK_FRAMES = (16, 32, 64, 128)  # of a request's first chunks; the last is for all that follow
-CROWD_FRAMES = 64  # of the first where so many are there: in a crowd the talker begins with more
 SIZES = (16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes the next larger one
-MAX_WAITING_S = 2.0
+MAX_WAITING_FRAMES = 128
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -53,11 +51,12 @@ class _Piece:
         """Frames that are not decoded."""
         return len(self.frames) - self.left
 
-    def decodable(self, wanted: int, reach: int) -> int:
-        """How many frames to decode now: `wanted`, with their context, or the rest of the piece."""
+    def decodable(self, reach: int) -> int:
+        """How many frames to decode now: the largest shape that has its context, or the rest of
+        the piece. To wait for more would let a listener run dry in front of frames."""
         if self.complete:
-            return min(wanted, self.waiting)
-        return wanted if self.waiting >= wanted + reach else 0
+            return min(self.waiting, SIZES[-1])
+        return max((size for size in SIZES if size + reach <= self.waiting), default=0)
 
 
 @dataclass(slots=True)
@@ -72,7 +71,6 @@ class Sound:
     _num_coming: int = 0  # samples of all pieces so far and the pauses after them, as decoded
     _captions: CaptionTrack = field(init=False)
     _pieces: deque[_Piece] = field(default_factory=deque)
-    _num_chunks: int = 0
     _resampler: soxr.ResampleStream = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,11 +87,7 @@ class Sound:
     def _num_decodable(self) -> int:
         if not self._pieces:
             return 0
-        piece, reach = self._pieces[0], self.decoder.model.reach
-        wanted = CHUNK_FRAMES[min(self._num_chunks, len(CHUNK_FRAMES) - 1)]
-        if self._num_chunks == 0 and piece.waiting >= CROWD_FRAMES + reach:
-            wanted = CROWD_FRAMES
-        return piece.decodable(wanted, reach)
+        return self._pieces[0].decodable(self.decoder.model.reach)
 
     @property
     def drained(self) -> bool:
@@ -102,9 +96,9 @@ class Sound:
 
     @property
     def wants_frames(self) -> bool:
-        """False while about two seconds wait."""
-        frames = sum(piece.waiting for piece in self._pieces)
-        return frames * self.decoder.model.hop < MAX_WAITING_S * self.decoder.rate_hz
+        """False while the largest chunk can be decoded: a talker that runs further ahead takes
+        the time of those who decode."""
+        return sum(piece.waiting for piece in self._pieces) < MAX_WAITING_FRAMES
 
     def feed(self, chunk: LatentChunk) -> None:
         """Take the next frames of the piece, or the first of another."""
@@ -142,7 +136,6 @@ class Sound:
         begin, end = piece.left, piece.left + num_frames
         size = next(size for size in SIZES if size >= num_frames)
         samples: Samples = model.decode(piece.frames, begin, end, size, self.speaker).numpy()
-        self._num_chunks += 1
         piece.left = min(end, model.reach)
         piece.frames = piece.frames[end - piece.left :]
         if piece.complete and len(piece.frames) == piece.left:

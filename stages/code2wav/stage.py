@@ -1,8 +1,8 @@
 """code2wav: latent frames of many requests in, 24 kHz sound out.
 
-A step decodes one chunk of one request, the one whose listener runs dry first; a request's first
-chunks are small, so that it is heard early. What a request sounds like does not depend on how its
-frames came, how they were cut, or on the others.
+A step decodes what is there of one request, the one whose listener runs dry first; the talker
+sends little at first, so that it is heard early. What a request sounds like does not depend on how
+its frames came, how they were cut, or on the others.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from stages.code2wav.config import Code2WavConfig
 from stages.errors import StartError
 from stages.executors.launch import StageClass
+from stages.messages import TalkerParams
 from stages.pipelines.deployment import Deployment, Position, wire
-from stages.pipelines.pipeline import Pipeline
+from stages.pipelines.pipeline import Pipeline, speech_request
 from stages.pipelines.staff import staff
 from stages.talker.catalogue import current_voices
 from stages.talker.config import TalkerConfig
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from stages.pipelines.config import BuildConfig
     from stages.pipelines.pipeline import Voice
 
+SAMPLE = "The train leaves from the second platform at a quarter past nine, and is rarely on time."
+
 # How far a stage may run ahead: of the client (chunks that were not read), of the next stage.
 UNREAD_TEXT = 64
 UNREAD_AUDIO = 3
-LATENT_CHUNKS = 2
+LATENT_CHUNKS = 1  # more only take cores from those who decode
 
 
 def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
@@ -64,6 +67,7 @@ def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
         voices=voices,
         speakable=speakable,
         find_voices=find,
+        sample=speech_request(SAMPLE, TalkerParams(next(iter(first)), seed=0)),
     )
     if not chats:
         return Deployment([talker, code2wav], [speech], edges)

@@ -103,6 +103,7 @@ class Pipeline:
     now; None where they are always the same. Uploaded voices go into `recordings`, where the model
     copies voices. `language_names` are the model's own by BCP 47 tag. `plain` models have no speed
     and no scales to set. `count_tokens` counts a text as the model reads it; None: in characters.
+    `sample` is spoken at the start to see how much sound comes in a second; None: nobody looks.
     """
 
     model_id: str
@@ -118,3 +119,4 @@ class Pipeline:
     language_names: Mapping[str, str] = field(default_factory=dict)
     plain: bool = False
     count_tokens: Callable[[str], int] | None = None
+    sample: Request | None = None

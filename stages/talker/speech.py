@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from stages.talker.text.reading import Phrase, Reader
     from stages.talker.voice import PiperVoice
 
-# Of a request's first slices; the last is for all that follow. A decoder with 11 frames of context
-# makes a first chunk of 16 from the first.
-SLICE_FRAMES = (27, 64, 128)
-CROWD_FRAMES = 75  # of the first slice in a crowd: small ones cost more and last less
+# Of a request's first slices; the last is for all that follow. A decoder makes a chunk of each, so
+# that what is handed on can be heard: the first slice of a phrase has its context besides.
+SLICE_FRAMES = (16, 64, 128)
+CONTEXT_FRAMES = 11
 MAX_WAITING_PIECES = 3
 
 
@@ -99,10 +99,10 @@ class Speech:
         self._waiting += self._splitter.end()
         self.ended = True
 
-    def next_chunk(self, *, in_crowd: bool = False) -> LatentChunk | None:
+    def next_chunk(self, skip: int = 0) -> LatentChunk | None:
         """The next slice of frames, of the phrase after where one is done; None if none is left.
 
-        Encodes at most one phrase. `in_crowd`: many others wait for their first.
+        Encodes at most one phrase. `skip`: how many of the first slices are as large as later ones.
         """
         while self._spoken is None:
             if self._phrases:
@@ -111,7 +111,7 @@ class Speech:
                 self._phrases += self._read(self._waiting.popleft())
             else:
                 return None
-        return self._slice(self._spoken, in_crowd=in_crowd)
+        return self._slice(self._spoken, skip)
 
     def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
         """The phrases of a piece and the pause after each."""
@@ -127,11 +127,11 @@ class Speech:
         caption = _caption(phrase, latents) if self.params.captions else None
         return _Spoken(latents, pause_s, caption)
 
-    def _slice(self, spoken: _Spoken, *, in_crowd: bool) -> LatentChunk:
-        size = SLICE_FRAMES[min(self._num_slices, len(SLICE_FRAMES) - 1)]
-        if in_crowd and self._num_slices == 0:
-            size = CROWD_FRAMES
+    def _slice(self, spoken: _Spoken, skip: int) -> LatentChunk:
+        size = SLICE_FRAMES[min(self._num_slices + skip, len(SLICE_FRAMES) - 1)]
         first = spoken.latents.num_fed == 0
+        if first:
+            size += CONTEXT_FRAMES
         frames = self.speaker.model.flow(spoken.latents, size)
         last = spoken.latents.complete
         self._num_slices += 1

@@ -19,7 +19,7 @@ from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.speech import CROWD_FRAMES, SLICE_FRAMES, Speaker, Speech
+from stages.talker.speech import CONTEXT_FRAMES, SLICE_FRAMES, Speaker, Speech
 from stages.talker.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
 from stages.talker.text.reading import Reader
 from stages.talker.text.traced import Traced
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from stages.messages import Chunk, StageParams, VoiceFile
     from stages.talker.config import TalkerConfig
 
-_MARGIN_S = 0.25  # code2wav has its own queue
-_CROWD = 8  # newcomers from which on none is heard sooner for a small first slice
+_MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
+# So many more requests begin with a slice that is one step larger: small ones cost more and last
+# less, and a listener who has little in hand runs dry when others begin.
+_CROWD = 9
 _WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
 
 
@@ -106,7 +108,7 @@ class TalkerStage:
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)
         with blame(request_id):
-            chunk = speech.next_chunk(in_crowd=self._playback.num_newcomers > _CROWD)
+            chunk = speech.next_chunk(skip=len(self._speeches) // _CROWD)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s
             self._playback.emit(request_id, sound_s + chunk.pause_s)
@@ -130,6 +132,6 @@ def _warm(speaker: Speaker, params: TalkerParams) -> None:
         for phrase in speaker.reader.read(Traced.of(text), words=False):
             scales, noise = speaker.scales(params), phrase_noise(0, 0)
             latents = speaker.model.encode(phrase.ids, scales, noise)
-            for size in (CROWD_FRAMES, *SLICE_FRAMES):
+            for size in SLICE_FRAMES:
                 if not latents.complete:
-                    speaker.model.flow(latents, size)
+                    speaker.model.flow(latents, size + CONTEXT_FRAMES)

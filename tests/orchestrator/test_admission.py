@@ -76,6 +76,17 @@ async def test_one_who_leaves_the_line_makes_room_and_takes_no_place():
     assert admission.stats().num_running == 0
 
 
+async def test_one_who_waits_too_long_is_refused_and_leaves_the_line():
+    admission = Admission(max_running=1, max_waiting=1, max_wait_s=0.001)
+    first = await admission.enter()
+    with pytest.raises(OverloadedError, match="no place was free"):
+        await admission.enter()
+    stats = admission.stats()
+    assert (stats.num_running, stats.num_waiting, stats.num_refused) == (1, 0, 1)
+    first.release()
+    (await admission.enter()).release()
+
+
 async def test_one_who_leaves_in_the_moment_of_his_turn_gives_the_place_back():
     admission = Admission(max_running=1, max_waiting=1)
     first = await admission.enter()

@@ -130,6 +130,7 @@ async def test_running_waiting_and_refused_are_what_they_are_now():
     assert after["nano_omni_oldest_wait_seconds", ""] == 0
     assert metrics["nano_omni_requests_running", ""] == 1
     assert metrics["nano_omni_requests_waiting", ""] == 1
+    assert metrics["nano_omni_requests_running_limit", ""] == 1
     assert metrics["nano_omni_requests_refused_total", ""] == 1
     assert outcomes(metrics) == {f"{SPEECH_LABELS} outcome=overloaded": 1}
     assert after["nano_omni_requests_running", ""] == after["nano_omni_requests_waiting", ""] == 0

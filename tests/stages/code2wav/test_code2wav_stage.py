@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.code2wav.hifigan import HifiGan
-from stages.code2wav.sound import CHUNK_FRAMES, CROWD_FRAMES
+from stages.code2wav.sound import MAX_WAITING_FRAMES, SIZES
 from stages.cores import FIRST_SOUNDS
 from stages.errors import RequestError
 from stages.messages import AudioEnd, Code2WavParams, LatentChunk
@@ -64,41 +64,44 @@ def test_frame_by_frame_equals_whole(decode, expected):
     assert_same(decode(chunks_of(range(70)))[0], expected)
 
 
-def test_the_first_chunk_is_small_and_comes_as_soon_as_its_context_is_there(code2wav):
-    code2wav.open("a", Code2WavParams("joe"))
-    frames = frames_of(300)
-    code2wav.feed("a", LatentChunk(frames[:26], first=True, last=False))
-    assert not code2wav.ready("a")
-    code2wav.feed("a", LatentChunk(frames[26:27], first=False, last=False))
-    FIRST_SOUNDS.begin("a")  # as the talker did
-    (emit,) = code2wav.step({"a": 1})
-    assert FIRST_SOUNDS.num_coming == 0
-    durations_s = [len(emit.chunk.samples) / emit.chunk.rate_hz]
-    code2wav.feed("a", LatentChunk(frames[27:300], first=False, last=False))
+def durations_s(code2wav):
     while code2wav.ready("a"):
         (emit,) = code2wav.step({"a": 1})
-        durations_s.append(len(emit.chunk.samples) / emit.chunk.rate_hz)
-    code2wav.close("a")
-    ramp_s = np.array(CHUNK_FRAMES) * 256 / 22050
-    np.testing.assert_allclose(durations_s[: len(ramp_s)], ramp_s, atol=0.043)
+        yield len(emit.chunk.samples) / emit.chunk.rate_hz
 
 
-def test_the_first_chunk_is_large_where_a_crowd_made_the_talker_send_more(code2wav):
+def test_a_chunk_is_made_as_soon_as_the_context_of_the_smallest_is_there(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
-    code2wav.feed("a", LatentChunk(frames_of(75), first=True, last=False))
-    (emit,) = code2wav.step({"a": 1})
+    frames = frames_of(27)
+    code2wav.feed("a", LatentChunk(frames[:26], first=True, last=False))
+    assert not code2wav.ready("a")
+    code2wav.feed("a", LatentChunk(frames[26:], first=False, last=False))
+    FIRST_SOUNDS.begin("a")  # as the talker did
+    assert list(durations_s(code2wav)) == [pytest.approx(16 * 256 / 22050, abs=0.043)]
+    assert FIRST_SOUNDS.num_coming == 0
     code2wav.close("a")
-    duration_s = len(emit.chunk.samples) / emit.chunk.rate_hz
-    assert duration_s == pytest.approx(CROWD_FRAMES * 256 / 22050, abs=0.043)
 
 
-def test_about_two_seconds_may_wait(code2wav):
+@pytest.mark.parametrize("size", SIZES)
+def test_what_the_talker_sends_is_made_at_once_but_for_its_context(code2wav, size):
+    code2wav.open("a", Code2WavParams("joe"))
+    code2wav.feed("a", LatentChunk(frames_of(size + 11), first=True, last=False))
+    first = list(durations_s(code2wav))
+    code2wav.feed("a", LatentChunk(frames_of(size), first=False, last=False))
+    second = list(durations_s(code2wav))
+    code2wav.close("a")
+    assert (len(first), len(second)) == (1, 1)
+    assert first[0] == pytest.approx(size * 256 / 22050, abs=0.043)
+    assert second[0] == pytest.approx(size * 256 / 22050, abs=0.043)
+
+
+def test_no_more_waits_than_the_largest_chunk_takes(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
     num_frames = 0
     while code2wav.wants_chunk("a"):
         code2wav.feed("a", LatentChunk(frames_of(20), first=num_frames == 0, last=False))
         num_frames += 20
-    assert 2.0 <= num_frames * 256 / 22050 <= 2.3
+    assert 0 <= num_frames - MAX_WAITING_FRAMES < 20
     code2wav.close("a")
 
 

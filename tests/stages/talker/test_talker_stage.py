@@ -6,7 +6,7 @@ import torch
 from stages.cores import FIRST_SOUNDS
 from stages.errors import RequestError
 from stages.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.talker.speech import SLICE_FRAMES
+from stages.talker.speech import CONTEXT_FRAMES, SLICE_FRAMES
 
 pytestmark = pytest.mark.model
 
@@ -28,7 +28,7 @@ def test_pieces_come_in_slices_with_their_ends_marked(speak):
     assert chunks[-1].last
     assert sum(firsts) == 3
     assert [chunk.pause_s for chunk in chunks if chunk.last] == [0.2, 0.2, 0.0]
-    assert len(chunks[0].frames) == SLICE_FRAMES[0]
+    assert len(chunks[0].frames) == SLICE_FRAMES[0] + CONTEXT_FRAMES
     assert end == SpeechEnd(num_frames=len(frames_of(chunks)))
     assert chunks[0].frames.shape[1] == 192
     assert chunks[0].frames.dtype == torch.float32
@@ -46,6 +46,35 @@ def test_the_same_seed_gives_the_same_frames_in_a_crowd_and_however_text_comes(s
     torch.testing.assert_close(frames_of(crowd["a"][0]), alone, rtol=0, atol=0)
     other = frames_of(speak({"b": (params(seed=8), [TEXT])})["b"][0])
     assert other.shape != alone.shape or not torch.equal(other, alone)
+
+
+LONG = "The train leaves from the second platform at a quarter past nine, and is rarely on time."
+
+
+@pytest.mark.parametrize(("num_open", "slice_frames"), [(8, 16), (9, 64), (17, 64), (18, 128)])
+def test_the_more_are_open_the_larger_a_first_slice_is(talker, num_open, slice_frames):
+    ids = [str(number) for number in range(num_open)]
+    for request_id in ids:
+        talker.open(request_id, params())
+    talker.feed("0", TextChunk(LONG))
+    talker.end_input("0")
+    (emit,) = talker.step({"0": 1})
+    for request_id in ids:
+        talker.close(request_id)
+    assert len(emit.chunk.frames) == slice_frames + CONTEXT_FRAMES
+
+
+def test_every_slice_lets_the_decoder_make_the_next_step_of_the_ramp(speak):
+    chunks, _ = speak({"a": (params(), [LONG, " ", LONG])})["a"]
+    sizes, held = [], 0
+    for chunk in chunks:
+        held += len(chunk.frames)
+        sizes.append(held if chunk.last else held - CONTEXT_FRAMES)
+        held = 0 if chunk.last else CONTEXT_FRAMES
+    ends = [number for number, chunk in enumerate(chunks) if chunk.last]
+    whole = [size for number, size in enumerate(sizes) if number not in ends]
+    assert whole[:3] == list(SLICE_FRAMES)
+    assert set(whole[3:]) == {SLICE_FRAMES[-1]}
 
 
 def test_speed_divides_durations(speak):

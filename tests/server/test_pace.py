@@ -1,0 +1,73 @@
+"""How many places there are: by what the machine makes of a few samples."""
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from orchestrator import OrchOutput
+from server.pace import NUM_SAMPLES, PLACES, audio_s_per_s, places_at, places_for
+from server.service import Service
+from server.settings import Settings
+from stages.errors import RequestError
+from stages.messages import AudioChunk, AudioEnd, SpeechEnd
+from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage
+
+SECOND = AudioChunk(np.zeros(24_000, np.int16), 24_000)
+
+
+class Speaker:
+    """A model whose sound takes `second_s` of `now` for each second."""
+
+    chats = False
+    pipeline = SimpleNamespace(sample="sample")
+
+    def __init__(self, second_s, error=None):
+        self.second_s = second_s
+        self.error = error
+        self.now = 5.0
+
+    def open(self, requests, deadline_s, key):
+        assert requests == ("sample",) * NUM_SAMPLES
+
+        @asynccontextmanager
+        async def stream():
+            yield self.outputs(requests)
+
+        return stream
+
+    async def outputs(self, requests):
+        for request_id in requests:
+            for data in (SECOND, SECOND, AudioEnd(48_000, 40)):
+                self.now += self.second_s * isinstance(data, AudioChunk)
+                is_end = isinstance(data, AudioEnd)
+                yield OrchOutput(request_id, 1, data, is_end, self.error if is_end else None)
+
+
+async def test_the_rate_is_the_sound_of_all_samples_over_the_time_that_they_take():
+    speaker = Speaker(0.025)
+    rate = await audio_s_per_s(speaker, "sample", lambda: speaker.now)
+    assert rate == pytest.approx(40)
+
+
+async def test_a_sample_that_fails_fails_the_start():
+    with pytest.raises(RequestError):
+        await places_for([Speaker(0.025, RequestError("a", "no voice"))])
+
+
+@pytest.mark.parametrize(
+    ("rate", "beside_chats", "places"),
+    [(0.5, False, 1), (3.0, False, 2), (40.0, False, 32), (40.0, True, 16), (500.0, False, 64)],
+)
+def test_places_are_fewer_than_the_machine_can_feed(rate, beside_chats, places):
+    assert places_at(rate, beside_chats=beside_chats) == places
+
+
+@pytest.mark.parametrize(("settings", "places"), [({}, PLACES), ({"max_running": 3}, 3)])
+async def test_what_is_set_counts_and_without_a_sample_a_plain_number(settings, places):
+    stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
+    service = Service(Settings(**settings), lambda: ScriptedDeployment(*stages))
+    async with service.running():
+        await service.settled.wait()
+        assert service.admission.max_running == places
