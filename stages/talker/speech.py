@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Of a request's first slices; the last is for all that follow. A decoder makes a chunk of each, so
 # that what is handed on can be heard: the first slice of a phrase has its context besides.
-SLICE_FRAMES = (16, 64, 128)
+SLICE_FRAMES = (8, 16, 64, 128)
 CONTEXT_FRAMES = 11
 MAX_WAITING_PIECES = 3
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from stages.talker.config import TalkerConfig
 
 _MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
-# So many more requests begin with a slice that is one step larger: small ones cost more and last
-# less, and a listener who has little in hand runs dry when others begin.
+# A lone request begins with the smallest slice, and with so many more it is another step larger:
+# small ones cost more and last less, and who has little in hand runs dry when others begin.
 _CROWD = 9
 _WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
 
@@ -108,7 +108,7 @@ class TalkerStage:
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)
         with blame(request_id):
-            chunk = speech.next_chunk(skip=len(self._speeches) // _CROWD)
+            chunk = speech.next_chunk(skip=self._skip)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s
             self._playback.emit(request_id, sound_s + chunk.pause_s)
@@ -119,6 +119,12 @@ class TalkerStage:
             yield Emit(request_id, end=SpeechEnd(speech.num_frames))
         elif chunk is None:
             yield Emit(request_id)
+
+    @property
+    def _skip(self) -> int:
+        """How many of the first slices of a request are left out."""
+        num_open = len(self._speeches)
+        return min(1, num_open - 1) + num_open // _CROWD
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""
