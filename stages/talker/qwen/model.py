@@ -17,6 +17,7 @@ from stages.attention import Batch, Run
 from stages.device import on_device
 from stages.kv_cache import Slab, Slot
 from stages.talker.qwen.prompt import SPEAKER
+from stages.talker.qwen.shapes import check_shapes
 from stages.transformer import Decoder, Source, TransformerConfig
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class TalkerModel:
     ) -> None:
         """Take the weights; CheckpointError names one that is missing or of another shape."""
         self.config = config
-        _check_shapes(config, weights)
+        check_shapes(config, weights)
         source = Source(weights, device, dtype)
         self.dtype = source.state_dtype
         self.device = device
@@ -161,18 +162,3 @@ def _transformer(sizes: LayerSizes) -> TransformerConfig:
 
 def _rest(config: QwenTtsConfig) -> range:
     return range(config.num_groups - 1)
-
-
-def _check_shapes(config: QwenTtsConfig, weights: Weights) -> None:
-    """What can be told from the outermost tensors; the layers' own come when they are read."""
-    hidden, text = config.talker.hidden_size, config.text_hidden_size
-    weights.check("talker.model.text_embedding.weight", config.text_vocab_size, text)
-    weights.check("talker.model.codec_embedding.weight", config.talker.vocab_size, hidden)
-    weights.check("talker.codec_head.weight", config.talker.vocab_size, hidden)
-    weights.check("talker.text_projection.linear_fc2.weight", hidden, text)
-    size = config.talker.head_dim * config.talker.num_heads
-    last = config.talker.num_layers - 1
-    weights.check(f"talker.model.layers.{last}.self_attn.o_proj.weight", hidden, size)
-    for group in _rest(config):
-        name = f"talker.code_predictor.model.codec_embedding.{group}.weight"
-        weights.check(name, config.predictor.vocab_size, hidden)
