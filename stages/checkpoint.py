@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 
 from stages.errors import CheckpointError
@@ -61,6 +62,20 @@ class Weights(Mapping[str, "Tensor"]):
         found = tuple(self._files[name].get_slice(name).get_shape())
         if found != shape:
             raise CheckpointError(f"{self._folder}: {name!r} is {found}, not {shape}")
+
+
+class Part(dict[str, torch.Tensor]):
+    """The tensors whose names begin with `prefix`, by the rest of them, in float32 on `device`."""
+
+    def __init__(self, weights: Mapping[str, Tensor], prefix: str, device: torch.device) -> None:
+        names = [name for name in weights if name.startswith(prefix)]
+        super().__init__(
+            (name.removeprefix(prefix), weights[name].to(device, torch.float32)) for name in names
+        )
+        self._prefix = prefix
+
+    def __missing__(self, name: str) -> Tensor:
+        raise CheckpointError(f"there is no tensor {self._prefix + name!r}")
 
 
 def _files(folder: Path) -> list[Path]:

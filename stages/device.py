@@ -42,8 +42,12 @@ def pick_dtype(name: str) -> torch.dtype:
 
 
 def on_device(numbers: Sequence[int], device: torch.device) -> torch.Tensor:
-    """int64 [n] on the device, which the host does not wait for."""
-    tensor = torch.tensor(numbers, dtype=torch.int64)
+    """int64 [n] on the device; see `bring`."""
+    return bring(torch.tensor(numbers, dtype=torch.int64), device)
+
+
+def bring(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor of the host on the device, which the host does not wait for."""
     if device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)

@@ -2,27 +2,30 @@
 
 Mimi's encoder (Defossez et al. 2024, "Moshi"): causal convolutions, a transformer with a window,
 a last halving of the rate, and residual vector quantisation, the first codebook apart. The decoder
-is code2wav's. Computed in float32, once for a voice.
+is code2wav's. Computed in float32, once for a voice, in short parts: others speak in between.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional
 
-from stages.checkpoint import Weights
+from stages.checkpoint import Part, Weights
 from stages.errors import CheckpointError
 from stages.read_json import read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from torch import Tensor
 
 _PREFIX = "encoder."
+_PART_FRAMES = 12  # of 40 ms, that are convolved at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,53 +49,77 @@ class CodecEncoder:
     def __init__(self, folder: Path, device: torch.device) -> None:
         """Raises CheckpointError."""
         self._sizes = _sizes(folder)
-        weights = Weights(folder)
-        self._weights = {
-            name.removeprefix(_PREFIX): weights[name].to(device, torch.float32)
-            for name in weights
-            if name.startswith(_PREFIX)
-        }
+        self._weights = Part(Weights(folder), _PREFIX, device)
         if "downsample.conv.weight" not in self._weights:
             raise CheckpointError(f"{folder} has no encoder")
-        self._device = device
+        self._hop = math.prod(self._sizes.ratios)
 
-    def __call__(self, samples: Tensor) -> Tensor:
-        """Samples [n] at 24 kHz → int64 codes [frames of 80 ms, the last begun, groups]."""
-        x = self._convolve(samples.to(self._device)[None])
-        x = self._transform(x.T).T
-        x = self._conv("downsample.conv", x, stride=2, mode="replicate")
+    def num_frames(self, num_samples: int) -> int:
+        """How many frames of 80 ms so many samples are, the last begun."""
+        return -(-num_samples // (2 * self._hop))
+
+    def __call__(self, samples: Tensor) -> Generator[None, None, Tensor]:
+        """Samples [n] at 24 kHz, on the device → int64 codes [`num_frames`, groups].
+
+        Yields between parts of the work.
+        """
+        past: dict[str, Tensor] = {}
+        parts = []
+        for part in torch.split(samples, _PART_FRAMES * self._hop):
+            parts.append(self._convolve(part[None], past))
+            yield
+        x = (yield from self._transform(torch.cat(parts, 1).T)).T
+        x = self._downsample(x)
         semantic = self._quantise("semantic", x, self._sizes.num_semantic)
         rest = self._quantise("acoustic", x, self._sizes.num_groups - self._sizes.num_semantic)
         return torch.stack([*semantic, *rest], 1)
 
-    def _convolve(self, x: Tensor) -> Tensor:
-        """[1, samples] → [hidden, frames at twice the codec's rate]."""
+    def _convolve(self, x: Tensor, past: dict[str, Tensor]) -> Tensor:
+        """[1, samples] → [hidden, frames at twice the codec's rate].
+
+        What is kept in `past` are the inputs of each convolution that the next part reads again.
+        """
         sizes = self._sizes
-        x = self._conv("encoder.layers.0.conv", x)
+        x = self._conv("encoder.layers.0.conv", x, past)
         at = 1
         for ratio in reversed(sizes.ratios):
             for number in range(sizes.num_residual):
                 name = f"encoder.layers.{at}.block"
                 dilation = sizes.dilation_growth**number
-                y = self._conv(f"{name}.1.conv", functional.elu(x), dilation=dilation)
-                x = x + self._conv(f"{name}.3.conv", functional.elu(y))
+                y = self._conv(f"{name}.1.conv", functional.elu(x), past, dilation=dilation)
+                x = x + self._conv(f"{name}.3.conv", functional.elu(y), past)
                 at += 1
-            x = self._conv(f"encoder.layers.{at + 1}.conv", functional.elu(x), stride=ratio)
+            x = self._conv(f"encoder.layers.{at + 1}.conv", functional.elu(x), past, stride=ratio)
             at += 2
-        return self._conv(f"encoder.layers.{at + 1}.conv", functional.elu(x))
+        return self._conv(f"encoder.layers.{at + 1}.conv", functional.elu(x), past)
 
     def _conv(
-        self, name: str, x: Tensor, *, stride: int = 1, dilation: int = 1, mode: str = "constant"
+        self,
+        name: str,
+        x: Tensor,
+        past: dict[str, Tensor],
+        *,
+        stride: int = 1,
+        dilation: int = 1,
     ) -> Tensor:
-        """A causal convolution; the end is filled up to a whole stride."""
+        """A causal convolution that goes on; the end is filled up to a whole stride."""
         weight = self._weights[f"{name}.weight"]
         left = (weight.shape[-1] - 1) * dilation + 1 - stride
         right = -x.shape[-1] % stride
-        x = functional.pad(x[None], (left, right), mode=mode)
+        before = past[name] if name in past else x.new_zeros(len(x), left)
+        x = torch.cat([before, x], 1)
+        past[name] = x[:, x.shape[1] - left :].clone()
+        x = functional.pad(x[None], (0, right))
         bias = self._weights.get(f"{name}.bias")
         return functional.conv1d(x, weight, bias, stride=stride, dilation=dilation)[0]
 
-    def _transform(self, x: Tensor) -> Tensor:
+    def _downsample(self, x: Tensor) -> Tensor:
+        """Two frames become one; the ends are repeated."""
+        weight = self._weights["downsample.conv.weight"]
+        x = functional.pad(x[None], (weight.shape[-1] - 2, x.shape[-1] % 2), mode="replicate")
+        return functional.conv1d(x, weight, self._weights.get("downsample.conv.bias"), stride=2)[0]
+
+    def _transform(self, x: Tensor) -> Generator[None, None, Tensor]:
         """[frames, hidden] → the same; each sees itself and the window before it."""
         at = torch.arange(len(x), device=x.device)
         back = at[:, None] - at
@@ -106,6 +133,7 @@ class CodecEncoder:
             y = functional.linear(y, self._weights[f"{name}.mlp.fc1.weight"])
             y = functional.linear(functional.gelu(y), self._weights[f"{name}.mlp.fc2.weight"])
             x = x + y * self._weights[f"{name}.mlp_layer_scale.scale"]
+            yield
         return x
 
     def _norm(self, name: str, x: Tensor) -> Tensor:

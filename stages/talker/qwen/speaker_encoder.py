@@ -1,7 +1,7 @@
 """A voice's embedding from a recording: a mel spectrogram, and an ECAPA-TDNN over it.
 
 (Desplanques et al. 2020, "ECAPA-TDNN"; the mel scale is Slaney's, normed by area.) Computed in
-float32, once for a voice.
+float32, once for a voice, in short parts: others speak in between.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from stages.checkpoint import Part
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from torch import Tensor
 
@@ -27,14 +29,13 @@ _FLOOR = 1e-5
 _PREFIX = "speaker_encoder."
 
 
-def mel_spectrogram(samples: Tensor, num_bins: int) -> Tensor:
-    """Samples [n] at 24 kHz, n more than 384 → log mel [bins, frames]."""
+def mel_spectrogram(samples: Tensor, filters: Tensor) -> Tensor:
+    """Samples [n] at 24 kHz, n more than 384 → log mel [bins, frames] by `mel_filters`."""
     padding = (WINDOW - HOP) // 2
     padded = functional.pad(samples[None], (padding, padding), mode="reflect")
     window = torch.hann_window(WINDOW, device=samples.device)
     spectrum = torch.stft(padded, WINDOW, HOP, WINDOW, window, center=False, return_complex=True)[0]
     magnitude = (spectrum.real**2 + spectrum.imag**2 + 1e-9).sqrt()
-    filters = mel_filters(num_bins).to(samples.device)
     return (filters @ magnitude).clamp(min=_FLOOR).log()
 
 
@@ -73,36 +74,35 @@ class SpeakerEncoder:
     def __init__(
         self, sizes: SpeakerEncoderSizes, weights: Mapping[str, Tensor], device: torch.device
     ) -> None:
-        """CheckpointError names a tensor that is missing."""
+        """CheckpointError where there is none."""
         self._sizes = sizes
-        self._device = device
-        self._weights = {
-            name: weights[name].to(device, torch.float32)
-            for name in weights
-            if name.startswith(_PREFIX)
-        }
-        weights[f"{_PREFIX}fc.weight"]
+        self._weights = Part(weights, _PREFIX, device)
+        self._weights["fc.weight"]
+        self._filters = mel_filters(sizes.mel_bins).to(device)
 
-    def __call__(self, samples: Tensor) -> Tensor:
-        """Samples [n] at 24 kHz → embedding [size]."""
-        x = mel_spectrogram(samples.to(self._device), self._sizes.mel_bins)
+    def __call__(self, samples: Tensor) -> Generator[None, None, Tensor]:
+        """Samples [n] at 24 kHz, on the device → embedding [size]. Yields between parts."""
+        x = mel_spectrogram(samples, self._filters)
         x = self._tdnn("blocks.0", x, self._sizes.dilations[0])
         blocks = []
         for i in range(1, len(self._sizes.channels) - 1):
+            yield
             x = self._block(f"blocks.{i}", x, self._sizes.dilations[i])
             blocks.append(x)
+        yield
         x = self._tdnn("mfa", torch.cat(blocks), self._sizes.dilations[-1])
+        yield
         pooled = self._pool(x)[:, None]
         return self._conv("fc", pooled)[:, 0]
 
     def _conv(self, name: str, x: Tensor, dilation: int = 1) -> Tensor:
         """[channels, frames] → the same number of frames; the ends are mirrored."""
-        weight = self._weights[f"{_PREFIX}{name}.weight"]
+        weight = self._weights[f"{name}.weight"]
         reach = dilation * (weight.shape[-1] - 1)
         if reach:
             left = reach // 2
             x = functional.pad(x[None], (left, reach - left), mode="reflect")[0]
-        bias = self._weights[f"{_PREFIX}{name}.bias"]
+        bias = self._weights[f"{name}.bias"]
         return functional.conv1d(x[None], weight, bias, dilation=dilation)[0]
 
     def _tdnn(self, name: str, x: Tensor, dilation: int = 1) -> Tensor:

@@ -72,9 +72,15 @@ class Speech:
         return self._text_ended and not self._num_text
 
     @property
+    def copies(self) -> bool:
+        """Whether its voice is still being copied."""
+        return self.voice is not None and not self.voice.is_copied
+
+    @property
     def can_begin(self) -> bool:
-        """Whether the text that is read with the prompt is there."""
-        return self._num_text > 0 and len(self._stream) >= self.prompt.num_streamed
+        """Whether the voice is, and the text that is read with the prompt."""
+        enough = self._num_text > 0 and len(self._stream) >= self.prompt.num_streamed
+        return enough and not self.copies
 
     @property
     def reads(self) -> bool:

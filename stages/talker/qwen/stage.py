@@ -1,9 +1,10 @@
 """The talker of Qwen3-TTS: text of many requests in, a frame of each out with every step.
 
-A step reads what prompts are new, then makes the next frame of every request that has the text for
-it. Requests come and go between steps (continuous batching); each has a row of the table from its
-prompt to its last frame, and waits where none is free. The codes stay on the device; of a step the
-host learns one number per row, when the codes are complete and while the device already goes on.
+A step reads a part of what prompts are new, then makes the next frame of every request that has the
+text for it. Requests come and go between steps (continuous batching); each has a row of the table
+from its prompt to its last frame, and waits where none is free. The codes stay on the device; of a
+step the host learns one number per row, when the codes are complete and while the device already
+goes on.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class QwenTalkerStage:
     _firsts: HostCopy
     _prompts: Prompts
     _vocabulary: TextVocabulary
+    _copier: VoiceCopier | None
     _voices: Loaded[CopiedVoice]
 
     def __init__(self, config: QwenTalkerConfig, capture: Capture | None = None) -> None:
@@ -84,8 +86,8 @@ class QwenTalkerStage:
         weights = Weights(config.folder)
         self._talker = TalkerModel(self._model, weights, device, dtype)
         predictor = CodePredictor(self._talker, weights, dtype)
-        copy = VoiceCopier(config.folder, self._talker, weights) if self._copies else _no_voice
-        self._voices = Loaded(copy, config.max_loaded_voices)
+        self._copier = VoiceCopier(config.folder, self._talker, weights) if self._copies else None
+        self._voices = Loaded(self._copier or _no_voice, config.max_loaded_voices)
         max_tokens = min(config.max_tokens, self._model.talker.max_tokens)
         num_rows = rows_that_fit(self._talker.decoder.cache_shape, max_tokens, config.max_rows)
         self._table = FrameTable(self._talker, predictor, num_rows, max_tokens)
@@ -104,6 +106,8 @@ class QwenTalkerStage:
         """See `Stage`."""
         self._steps.warm()
         self._warm_row(0)
+        if self._copier is not None:
+            self._copier.warm()
 
     @torch.inference_mode()
     def _warm_row(self, row: int) -> None:
@@ -143,7 +147,7 @@ class QwenTalkerStage:
             raise RequestError(request_id, f"no language {params.language!r}")
         reference = None
         if voice is not None:
-            reference = Reference(voice.transcript, len(voice.frames))
+            reference = Reference(voice.transcript, voice.num_frames)
         instructions = params.instructions if self._model.follows_instructions else ""
         prompt = self._prompts.make(speaker, params.language, instructions, reference)
         if prompt.length >= self._table.max_tokens:
@@ -169,7 +173,8 @@ class QwenTalkerStage:
         """See `Stage`."""
         speech = self._speeches[request_id]
         if speech.row is None:
-            return speech.is_silent or (speech.can_begin and bool(self._free_rows))
+            begins = speech.can_begin and bool(self._free_rows)
+            return speech.copies or speech.is_silent or begins
         return speech.reads or speech.can_speak
 
     def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
@@ -180,6 +185,7 @@ class QwenTalkerStage:
     def _step(self, ready: Sequence[Speech]) -> list[Emit]:
         for speech in ready:
             self._check_length(speech)
+        self._copy_voice(ready)
         emits = [_end(speech) for speech in ready if speech.is_silent]
         begun = self._read_prompts([speech for speech in ready if not speech.is_silent])
         references = [(speech.request_id, speech.reference_chunk()) for speech in begun]
@@ -208,6 +214,13 @@ class QwenTalkerStage:
         ):
             message = f"the speech did not end within {speech.num_frames} frames"
             raise RequestError(speech.request_id, message)
+
+    def _copy_voice(self, ready: Sequence[Speech]) -> None:
+        """Do a part of a voice that is being copied: that of who came first."""
+        copying = (s for s in self._speeches.values() if s.copies and s in ready)
+        if (speech := next(copying, None)) is not None and speech.voice is not None:
+            with blame(speech.request_id):
+                speech.voice.copy_on()
 
     # Prompts.
 

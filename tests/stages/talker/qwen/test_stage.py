@@ -1,7 +1,9 @@
 """The stage as a worker sees it: company, rows, text in pieces, ends, limits and errors."""
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from stages.errors import CheckpointError, RequestError
 from stages.messages import Caption, Mark, SpeechEnd, TalkerParams, TextChunk, VoiceFile
@@ -9,6 +11,7 @@ from stages.talker.qwen.config import QwenTalkerConfig
 from stages.talker.qwen.recordings import write_recording
 from stages.talker.qwen.stage import QwenTalkerStage
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
+from tests.qwen3_tts.checkpoint import write_checkpoint
 from tests.stages.talker.qwen.driver import Driver, Recording
 
 NUM_FRAMES = 60
@@ -79,6 +82,68 @@ def test_a_copied_voices_frames_are_the_packages(transcript, checkpoints, values
     assert unheard == ([values["reference.codes"].tolist()] if transcript else [])
     if transcript:
         assert not driver.chunks["a"][0].heard
+
+
+def recorded(folder, name, seconds):
+    """The options of a speech with a recording's voice."""
+    audio = np.resize(reference_audio(), int(seconds * 24_000))
+    write_recording(folder, name, audio, REFERENCE_TEXT, "en")
+    return params(name, file=VoiceFile(str(folder / f"{name}.wav"), 0))
+
+
+def test_others_speak_while_a_voice_is_copied(checkpoints, tmp_path):
+    ann, bob = recorded(tmp_path, "ann", 1.0), recorded(tmp_path, "bob", 5.0)
+    stage = started(checkpoints["base"])
+    expected = Driver(stage, {"b": (bob, [TEXTS[2] * 3])}, max_frames=5).run().frames["b"]
+    stage = started(checkpoints["base"])
+    emits = {"a": [], "b": []}
+    for request_id, options in (("a", ann), ("b", bob)):
+        num_before = len(emits["a"])
+        stage.open(request_id, options)
+        stage.feed(request_id, TextChunk(TEXTS[2] * 3))
+        stage.end_input(request_id)
+        while not emits[request_id]:
+            ready = [other for other in emits if other in stage._speeches and stage.ready(other)]
+            for emit in stage.step(dict.fromkeys(ready, 8)):
+                emits[emit.request_id].append(emit.chunk)
+    # A frame in each step: 11 parts of 0.48 s, and those of the networks that read them.
+    assert len(emits["a"]) - num_before > 15
+    while len(emits["b"]) < 6:
+        emits["b"] += [emit.chunk for emit in stage.step({"b": 8})]
+    assert [chunk.codes.tolist()[0] for chunk in emits["b"][1:]] == expected
+    assert emits["b"][0].codes.shape == (63, 6)
+    for request_id in emits:
+        stage.close(request_id)
+
+
+def test_a_voice_that_two_wait_for_is_copied_once(checkpoints, tmp_path):
+    ann = recorded(tmp_path, "ann", 1.0), ["So."]
+    alone = Driver(started(checkpoints["base"]), {"a": ann}, max_frames=3).run()
+    stage = started(checkpoints["base"])
+    both = Driver(stage, dict.fromkeys("ab", ann), max_frames=3).run()
+    again = Driver(stage, {"a": ann}, max_frames=3).run()
+    assert both.frames == dict.fromkeys("ab", alone.frames["a"])
+    assert both.num_steps == alone.num_steps > again.num_steps
+    assert again.frames == alone.frames
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("model.safetensors", "speaker_encoder.asp.tdnn.conv.weight"),
+        (
+            "speech_tokenizer/model.safetensors",
+            "encoder.encoder_transformer.layers.1.mlp.fc1.weight",
+        ),
+    ],
+)
+def test_what_copies_voices_is_missed_at_the_start(file, name, tmp_path):
+    folder = write_checkpoint(tmp_path / "base", "base")
+    tensors = load_file(folder / file)
+    del tensors[name]
+    save_file(tensors, folder / file)
+    with pytest.raises(CheckpointError, match=name):
+        started(folder)
 
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["greedy", "sampled"])
@@ -253,8 +318,6 @@ def test_closing_early_gives_the_row_back(checkpoints):
     ],
 )
 def test_a_checkpoint_that_cannot_be_used_says_why(spoil, message, tmp_path):
-    from tests.qwen3_tts.checkpoint import write_checkpoint
-
     folder = write_checkpoint(tmp_path / "spoilt", "custom_voice")
     spoil(folder)
     with pytest.raises(CheckpointError, match=message):
@@ -267,8 +330,6 @@ def _cut(path):
 
 
 def _drop(path):
-    from safetensors.torch import load_file, save_file
-
     tensors = load_file(path)
     del tensors["talker.codec_head.weight"]
     save_file(tensors, path)
