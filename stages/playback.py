@@ -35,6 +35,7 @@ class Playback:
     margin_s: float = 0.08
     _listeners: dict[str, _Listener] = field(default_factory=dict)
     _chosen_s: float = 0.0
+    _counts: bool = False  # whether the present step's time is still to be counted
     _step_s: float = _FIRST_STEP_S  # mean time from the choice of a request to its emission
 
     def open(self, request_id: str) -> None:
@@ -55,10 +56,15 @@ class Playback:
         return self._listeners[request_id].dry_s is None
 
     def emit(self, request_id: str, seconds: float) -> None:
-        """Count sound that is emitted now, by the step of the request that was chosen last."""
+        """Count sound that is emitted now, by the step that began with the last choice.
+
+        The step's time is counted once, however many requests it serves.
+        """
         listener = self._listeners[request_id]
         now_s = self.clock()
-        self._step_s += _WEIGHT * (now_s - self._chosen_s - self._step_s)
+        if self._counts:
+            self._step_s += _WEIGHT * (now_s - self._chosen_s - self._step_s)
+            self._counts = False
         listener.dry_s = (now_s if listener.dry_s is None else listener.dry_s) + seconds
 
     def left_s(self, request_id: str) -> float:
@@ -73,6 +79,7 @@ class Playback:
     def most_urgent_first(self, request_ids: Iterable[str]) -> list[str]:
         """Some open requests in the order in which to serve them, beginning now."""
         self._chosen_s = self.clock()
+        self._counts = True
         newcomers: list[tuple[float, str]] = []
         listeners: list[tuple[float, str]] = []
         for request_id in request_ids:

@@ -96,3 +96,17 @@ def test_of_two_listeners_the_one_with_less_left_comes_first():
     assert playback.most_urgent(["far", "near"]) == "far"
     playback.close("near")
     assert playback.most_urgent(["far"]) == "far"
+
+
+def test_a_step_that_serves_several_is_counted_once():
+    now = [0.0]
+    one, many = playback_at(now), playback_at(now)
+    for playback in (one, many):
+        for request_id in "abc":
+            playback.open(request_id)
+        playback.most_urgent("abc")
+    now[0] += 0.5
+    one.emit("a", 1.0)
+    for request_id in "abc":
+        many.emit(request_id, 1.0)
+    assert many._step_s == one._step_s > 0.02
