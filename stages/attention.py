@@ -100,6 +100,7 @@ class Run:
     def _multiplied(self, layer: int, queries: Tensor) -> Tensor:
         """`attend` as two matrix products. For some rows of one query each, on a CPU: of a step of
         8 chats on two threads, where torch's own attention takes 18.9 ms, all is done in 17.1."""
+        assert self._mask is not None
         dim = queries.shape[-1]
         queries = queries.reshape(-1, self._num_groups, dim)
         keys, values = self._keys_values[2 * layer : 2 * layer + 2]
