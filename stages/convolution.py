@@ -107,9 +107,30 @@ def _columns(rows: Tensor, num_rows: int, size: int, dilation: int) -> Tensor:
     return columns.view(len(columns), size * channels)
 
 
+class Depthwise:
+    """[time, channels] to the same shape: each channel is convolved by itself. A few products per
+    value, which the general forms would lay out a matrix for, and that anew for each length."""
+
+    def __init__(self, parameters: Parameters, module: str) -> None:
+        weight = parameters.tensor(f"{module}.weight")
+        self._taps = weight[:, 0].T.contiguous()
+        self._bias = parameters.tensor(f"{module}.bias")
+        self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
+        self._reach = (len(self._taps) - 1) // 2 * self._dilation
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """There are zeros beyond both ends."""
+        read = functional.pad(rows, (0, 0, self._reach, self._reach))
+        out = self._bias
+        for number, tap in enumerate(self._taps):
+            begin = number * self._dilation
+            out = torch.addcmul(out, read[begin : begin + len(rows)], tap)
+        return out
+
+
 class Conv:
-    """[time, in] to [time, out]; `reach` rows to each side are read. For long signals, and for
-    those whose channels are convolved each by itself. `scale` multiplies what is read.
+    """[time, in] to [time, out]; `reach` rows to each side are read. For long signals.
+    `scale` multiplies what is read.
 
     On a CPU oneDNN wants the weight in a layout that depends on the length of the signal. It is
     made once for each length, so those had better be few.
@@ -119,7 +140,7 @@ class Conv:
         weight = parameters.tensor(f"{module}.weight") * scale
         self._bias = parameters.bias(module)
         self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
-        self._in_channels, size = weight.shape[1:]
+        size = weight.shape[2]
         self.reach = (size - 1) // 2 * self._dilation
         self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
@@ -127,7 +148,7 @@ class Conv:
     def __call__(self, rows: Tensor, plus: Tensor | None = None) -> Tensor:
         """The convolution of `rows`, and `plus` added to it where it is given."""
         image = _image(rows)
-        shape = ((0, self.reach), (1, 1), (1, self._dilation), rows.shape[1] // self._in_channels)
+        shape = ((0, self.reach), (1, 1), (1, self._dilation), 1)
         if self._laid_out is None:
             padding, stride, dilation, groups = shape
             image = functional.conv2d(

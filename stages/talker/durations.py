@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from stages.convolution import Conv
+from stages.convolution import Depthwise
 from stages.talker.encoder import Norm
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class _Convolutions:
     def __init__(self, parameters: Parameters, module: str) -> None:
         self._layers = [
             (
-                Conv(parameters, f"{module}.convs_sep.{layer}"),
+                Depthwise(parameters, f"{module}.convs_sep.{layer}"),
                 Norm(parameters, f"{module}.norms_1.{layer}"),
                 parameters.dense(f"{module}.convs_1x1.{layer}"),
                 Norm(parameters, f"{module}.norms_2.{layer}"),

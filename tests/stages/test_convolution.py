@@ -1,0 +1,33 @@
+"""Convolutions equal torch's."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from stages.convolution import Depthwise, Parameters
+from stages.talker.onnx_weights import OnnxWeights
+
+CHANNELS = 32
+
+
+def parameters_of(weight, dilation):
+    bias = np.linspace(-1, 1, len(weight), dtype=np.float32)
+    onnx = OnnxWeights({"c.weight": weight, "c.bias": bias}, {"c": {"dilations": [dilation]}})
+    return Parameters(onnx, torch.device("cpu"), torch.float32)
+
+
+def expected(rows, parameters, dilation, **shape):
+    weight, bias = parameters.tensor("c.weight"), parameters.tensor("c.bias")
+    return functional.conv1d(rows.T[None], weight, bias, dilation=dilation, **shape)[0].T
+
+
+@pytest.mark.parametrize("dilation", [1, 3, 9])
+def test_channels_are_convolved_each_by_itself(dilation):
+    generator = np.random.default_rng(2)
+    weight = generator.normal(size=(CHANNELS, 1, 3)).astype(np.float32)
+    parameters = parameters_of(weight, dilation)
+    rows = torch.from_numpy(generator.normal(size=(7, CHANNELS))).float()
+    padded = {"groups": CHANNELS, "padding": dilation}
+    wanted = expected(rows, parameters, dilation, **padded)
+    torch.testing.assert_close(Depthwise(parameters, "c")(rows), wanted, rtol=0, atol=1e-5)
