@@ -8,6 +8,7 @@ where it ends as the signal does: beyond both ends there are zeros, as in the wh
 
 from __future__ import annotations
 
+from ctypes import string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -129,36 +130,35 @@ class Depthwise:
 
 
 class Conv:
-    """[time, in] to [time, out]; `reach` rows to each side are read. For long signals.
-    `scale` multiplies what is read.
+    """[time, in] to [time, out], for long signals; `reach` rows at each end are only read. `scale`
+    multiplies what is read.
 
-    On a CPU oneDNN wants the weight in a layout that depends on the length of the signal. It is
-    made once for each length, so those had better be few.
+    On a CPU oneDNN wants the weight in a layout that depends on the length of the signal, if only
+    for some lengths, and half a megabyte of code for each length, so those had better be few.
     """
 
     def __init__(self, parameters: Parameters, module: str, scale: float = 1.0) -> None:
         weight = parameters.tensor(f"{module}.weight") * scale
         self._bias = parameters.bias(module)
         self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
-        size = weight.shape[2]
-        self.reach = (size - 1) // 2 * self._dilation
+        self.reach = (weight.shape[2] - 1) // 2 * self._dilation
         self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
 
     def __call__(self, rows: Tensor, plus: Tensor | None = None) -> Tensor:
         """The convolution of `rows`, and `plus` added to it where it is given."""
         image = _image(rows)
-        shape = ((0, self.reach), (1, 1), (1, self._dilation), 1)
         if self._laid_out is None:
-            padding, stride, dilation, groups = shape
-            image = functional.conv2d(
-                image, self._weight, self._bias, stride, padding, dilation, groups
-            )
+            image = functional.conv2d(image, self._weight, self._bias, dilation=(1, self._dilation))
             return _rows(image) if plus is None else _rows(image).add_(plus)
+        shape = ((0, 0), (1, 1), (1, self._dilation), 1)
         weight = self._laid_out.get(len(rows))
         if weight is None:
             weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)
-            self._laid_out[len(rows)] = weight
+            same = (
+                known for known in list(self._laid_out.values()) if _bytes(known) == _bytes(weight)
+            )
+            weight = self._laid_out[len(rows)] = next(same, weight)
         if plus is None:
             image = torch.ops.mkldnn._convolution_pointwise(
                 image, weight, self._bias, *shape, "none", [], ""
@@ -168,6 +168,11 @@ class Conv:
                 image, _image(plus), weight, self._bias, *shape, "add", None, None, [], None
             )
         return _rows(image)
+
+
+def _bytes(laid_out: Tensor) -> bytes:
+    address, num_bytes = torch.ops.mkldnn.data_ptr(laid_out), torch.ops.mkldnn._nbytes(laid_out)
+    return string_at(address, num_bytes)
 
 
 def _image(rows: Tensor) -> Tensor:
@@ -190,11 +195,11 @@ class Up:
         shape = parameters.onnx.convolutions[module]
         self.stride = shape["strides"][0]
         self._padding = shape["pads"][0]
-        num_in, self._num_out, self._size = weight.shape
+        num_in, self.num_out, self._size = weight.shape
         self._taps = -(-self._size // self.stride)
         weight = functional.pad(weight, (0, self._taps * self.stride - self._size))
-        weight = weight.view(num_in, self._num_out, self._taps, self.stride).flip(2)
-        columns = weight.permute(3, 1, 2, 0).reshape(self.stride * self._num_out, -1)
+        weight = weight.view(num_in, self.num_out, self._taps, self.stride).flip(2)
+        columns = weight.permute(3, 1, 2, 0).reshape(self.stride * self.num_out, -1)
         bias = parameters.tensor(f"{module}.bias")
         self._linear = Linear(columns.contiguous(), parameters.dtype, bias.repeat(self.stride))
 
@@ -202,7 +207,7 @@ class Up:
         num_rows, before = len(rows), self._taps - 1
         rows = functional.pad(rows, (0, 0, before, before))
         read = _columns(rows, num_rows + before, self._taps, 1)
-        out = self._linear(read).view(-1, self._num_out)
+        out = self._linear(read).view(-1, self.num_out)
         return out[self._padding : self._padding + num_rows * self.stride]
 
     def reach(self, num_rows: int) -> int:
@@ -214,35 +219,46 @@ class Up:
 
 @dataclass(slots=True)
 class Window:
-    """Rows of a longer signal, of which the first `left` and the last `right` are context.
+    """Rows of a longer signal, of which the first and the last `context` are not its own.
 
     To keep its shape where the signal ends, a window may hold rows from beyond: the outermost
-    `blank_left` and `blank_right` of its context. They have to be zero whenever they are read.
+    `blank_left` and `blank_right`. They have to be zero whenever they are read.
     """
 
     rows: Tensor
-    left: int
-    right: int
+    context: int
     blank_left: int = 0
     blank_right: int = 0
 
-    def trim(self, reach: int) -> None:
-        """Drop the context beyond `reach` rows; where there is less it stays."""
-        left, right = max(0, self.left - reach), max(0, self.right - reach)
-        self.rows = self.rows[left : len(self.rows) - right]
-        self.left, self.blank_left = self.left - left, max(0, self.blank_left - left)
-        self.right, self.blank_right = self.right - right, max(0, self.blank_right - right)
+    @property
+    def num_own(self) -> int:
+        """Rows that are not context."""
+        return len(self.rows) - 2 * self.context
 
-    def stretch(self, rows: Tensor, stride: int) -> None:
-        """Go on with `rows`, which have `stride` rows for each one of before."""
-        self.rows = rows
-        self.left, self.blank_left = self.left * stride, self.blank_left * stride
-        self.right, self.blank_right = self.right * stride, self.blank_right * stride
+    def inner(self, cut: int) -> Window:
+        """The window without `cut` rows at each end."""
+        return self.less(cut, self.rows[cut : len(self.rows) - cut])
 
-    def blank(self, rows: Tensor) -> Tensor:
-        """Rows that stand where the window's do, made zero in place beyond the signal's ends."""
+    def less(self, cut: int, rows: Tensor) -> Window:
+        """A window of `rows`, which stand where this one's do without `cut` at each end."""
+        left, right = max(0, self.blank_left - cut), max(0, self.blank_right - cut)
+        return Window(rows, self.context - cut, left, right)
+
+    def stretched(self, stride: int, rows: Tensor) -> Window:
+        """A window of `rows`, of which `stride` stand where each one of this does."""
+        left, right = self.blank_left * stride, self.blank_right * stride
+        return Window(rows, self.context * stride, left, right)
+
+    def part(self, begin: int, end: int) -> Window:
+        """The window of own rows `begin` to `end`, with as much context."""
+        left, right = max(0, self.blank_left - begin), max(0, self.blank_right - self.num_own + end)
+        return Window(self.rows[begin : end + 2 * self.context], self.context, left, right)
+
+    def blank(self, rows: Tensor) -> Window:
+        """A window of `rows`, which stand where this one's do, made zero beyond the signal's ends:
+        in place."""
         if self.blank_left:
             rows[: self.blank_left].zero_()
         if self.blank_right:
             rows[-self.blank_right :].zero_()
-        return rows
+        return self.less(0, rows)

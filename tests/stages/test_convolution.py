@@ -1,11 +1,11 @@
-"""Convolutions equal torch's."""
+"""Convolutions equal torch's, whatever the length and whatever came before."""
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from stages.convolution import Depthwise, Parameters
+from stages.convolution import Conv, Depthwise, Parameters
 from stages.talker.onnx_weights import OnnxWeights
 
 CHANNELS = 32
@@ -20,6 +20,21 @@ def parameters_of(weight, dilation):
 def expected(rows, parameters, dilation, **shape):
     weight, bias = parameters.tensor("c.weight"), parameters.tensor("c.bias")
     return functional.conv1d(rows.T[None], weight, bias, dilation=dilation, **shape)[0].T
+
+
+@pytest.mark.parametrize(("size", "dilation"), [(3, 1), (7, 12)])
+def test_one_convolution_serves_signals_of_any_length(size, dilation):
+    generator = np.random.default_rng(1)
+    weight = generator.normal(0, 0.1, (CHANNELS, CHANNELS, size)).astype(np.float32)
+    parameters = parameters_of(weight, dilation)
+    conv = Conv(parameters, "c")
+    for num_rows in (1, 40, 300, 1, 5000):
+        rows = torch.from_numpy(generator.normal(size=(num_rows + 2 * conv.reach, CHANNELS)))
+        rows = rows.float()
+        plus = rows[conv.reach : conv.reach + num_rows]
+        plain = expected(rows, parameters, dilation)
+        torch.testing.assert_close(conv(rows), plain, rtol=0, atol=1e-4)
+        torch.testing.assert_close(conv(rows, plus), plain + plus, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("dilation", [1, 3, 9])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from stages.code2wav import hifigan
 from stages.code2wav.hifigan import HifiGan
 from stages.convolution import Parameters
 
@@ -60,6 +61,14 @@ def test_the_whole_equals_the_textbook_form(toy, num_frames):
     decoder = HifiGan(parameters_of(toy))
     samples = decoder.decode(frames, 0, num_frames)
     assert decoder.hop == 8
+    torch.testing.assert_close(samples, textbook(toy, frames).float(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("num_frames", [1, 16, 17, 40, 90])
+def test_a_chunk_in_tiles_equals_the_textbook_form(toy, monkeypatch, num_frames):
+    monkeypatch.setattr(hifigan, "_TILE_BYTES", 1)
+    frames = frames_of(num_frames)
+    samples = HifiGan(parameters_of(toy)).decode(frames, 0, num_frames, num_frames + 20)
     torch.testing.assert_close(samples, textbook(toy, frames).float(), rtol=0, atol=1e-6)
 
 
