@@ -31,9 +31,9 @@ SIZES = (16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes t
 MAX_WAITING_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Decoder:
-    """The decoder of one voice, and the rate of what it gives."""
+    """The decoder of one voice, and the rate of what it gives. Keeps nothing of a request."""
 
     model: HifiGan
     rate_hz: int

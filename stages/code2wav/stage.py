@@ -8,7 +8,9 @@ frames came, how they were cut, or on the others.
 from __future__ import annotations
 
 import time
+from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import torch
 
@@ -34,6 +36,11 @@ if TYPE_CHECKING:
 
 _TOKENS_PER_S = 20  # usage: one audio token for each 50 ms begun
 
+# The decoders of this process: workers in threads share them.
+_decoders: WeakValueDictionary[tuple[VoiceFile, torch.device, torch.dtype], Decoder]
+_decoders = WeakValueDictionary()
+_loading = Lock()
+
 
 class Code2WavStage:
     """Implements `Stage` for the decoders of Piper voices."""
@@ -55,8 +62,13 @@ class Code2WavStage:
     def _load(self, path: Path) -> Decoder:
         device = pick_device(self._config.device)
         dtype = _dtype(self._config.dtype, device)
-        model = HifiGan(Parameters(read_onnx(path), device, dtype))
-        return Decoder(model, read_voice(path).rate_hz)
+        key = voice_file(path), device, dtype
+        with _loading:
+            decoder = _decoders.get(key)
+            if decoder is None:
+                model = HifiGan(Parameters(read_onnx(path), device, dtype))
+                decoder = _decoders[key] = Decoder(model, read_voice(path).rate_hz)
+        return decoder
 
     def warm(self) -> None:
         """See `Stage`."""

@@ -1,5 +1,6 @@
 """Voices of every layout: found, listed, loaded when spoken, unloaded when idle, reloaded."""
 
+import gc
 import hashlib
 import json
 import logging
@@ -177,6 +178,29 @@ def test_a_voice_that_is_gone_fails_its_request_only(tmp_path, stages):
     path.unlink()
     with pytest.raises((RequestError, FileNotFoundError)):
         talker.open("a", TalkerParams("gone", 1, file=VoiceFile(file.path, 5)))
+
+
+def test_code2wav_workers_of_a_process_share_a_decoder_while_one_has_it(tmp_path, monkeypatch):
+    read = []
+
+    def counted(path):
+        read.append(path)
+        return read_onnx(path)
+
+    monkeypatch.setattr("stages.code2wav.stage.read_onnx", counted)
+    path = write_voice(tmp_path, "v", "low")
+    config = Code2WavConfig({"v": path}, "cpu", "float32")
+    workers = [Code2WavStage(config), Code2WavStage(config)]
+    for worker in workers:
+        worker.load()
+    assert len(read) == 1
+    other = Code2WavStage(Code2WavConfig({"v": path}, "cpu", "bfloat16"))
+    other.load()
+    assert len(read) == 2
+    del worker, workers
+    gc.collect()
+    Code2WavStage(config).load()
+    assert len(read) == 3
 
 
 def test_idle_voices_beyond_the_room_are_unloaded():
