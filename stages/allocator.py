@@ -17,3 +17,10 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, 32 << 20)  # the most that it takes
         mallopt(_M_TRIM_THRESHOLD, 256 << 20)
+
+
+def give_back_freed_memory() -> None:
+    """Return to the kernel what is free now, of all threads: what loading and warming left."""
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.allocator import keep_freed_memory
+from stages.allocator import give_back_freed_memory, keep_freed_memory
 from stages.errors import OmniError
 
 if TYPE_CHECKING:
@@ -45,4 +45,5 @@ def bring_up(make_stage: Callable[[], Stage]) -> Stage:
         torch.set_num_threads(1)
     stage.load()
     stage.warm()
+    give_back_freed_memory()
     return stage
