@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     Samples = np.ndarray[Any, np.dtype[np.float32]]
 
 OUTPUT_HZ = 24_000
-CHUNK_FRAMES = (16, 32, 64, 128)  # of a request's first chunks; the last is for all that follow
-CROWD_FRAMES = 64  # of the first where so many are there: in a crowd the talker begins with more
-SIZES = (16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes the next larger one
+FIRST_FRAMES = (64, 16, 8)  # of the first chunk: the talker begins with more in a crowd
+CHUNK_FRAMES = (16, 32, 64, 128)  # of the next ones; the last is for all that follow
+SIZES = (8, 16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes the next larger
 MAX_WAITING_S = 2.0
 
 
@@ -90,9 +90,11 @@ class Sound:
         if not self._pieces:
             return 0
         piece, reach = self._pieces[0], self.decoder.model.reach
-        wanted = CHUNK_FRAMES[min(self._num_chunks, len(CHUNK_FRAMES) - 1)]
-        if self._num_chunks == 0 and piece.waiting >= CROWD_FRAMES + reach:
-            wanted = CROWD_FRAMES
+        if self._num_chunks:
+            wanted = CHUNK_FRAMES[min(self._num_chunks, len(CHUNK_FRAMES)) - 1]
+        else:
+            fitting = (size for size in FIRST_FRAMES if piece.waiting >= size + reach)
+            wanted = next(fitting, FIRST_FRAMES[-1])
         return piece.decodable(wanted, reach)
 
     @property

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # How far a stage may run ahead: of the client (chunks that were not read), of the next stage.
 UNREAD_TEXT = 64
 UNREAD_AUDIO = 3
-LATENT_CHUNKS = 2
+LATENT_CHUNKS = 1  # the talker goes on when a slice is decoded: a first chunk has the machine
 
 
 def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:

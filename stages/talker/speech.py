@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from stages.talker.voice import PiperVoice
 
 # Of a request's first slices; the last is for all that follow. A decoder with 11 frames of context
-# makes a first chunk of 16 from the first.
+# makes a first chunk of 16 from the first; of 8 where nobody else speaks, as a next one comes soon.
 SLICE_FRAMES = (27, 64, 128)
+ALONE_FRAMES = 19
 CROWD_FRAMES = 75  # of the first slice in a crowd: small ones cost more and last less
 MAX_WAITING_PIECES = 3
 
@@ -99,10 +100,10 @@ class Speech:
         self._waiting += self._splitter.end()
         self.ended = True
 
-    def next_chunk(self, *, in_crowd: bool = False) -> LatentChunk | None:
+    def next_chunk(self, first_frames: int) -> LatentChunk | None:
         """The next slice of frames, of the phrase after where one is done; None if none is left.
 
-        Encodes at most one phrase. `in_crowd`: many others wait for their first.
+        Encodes at most one phrase. `first_frames`: of the request's first slice.
         """
         while self._spoken is None:
             if self._phrases:
@@ -111,7 +112,7 @@ class Speech:
                 self._phrases += self._read(self._waiting.popleft())
             else:
                 return None
-        return self._slice(self._spoken, in_crowd=in_crowd)
+        return self._slice(self._spoken, first_frames)
 
     def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
         """The phrases of a piece and the pause after each."""
@@ -127,10 +128,10 @@ class Speech:
         caption = _caption(phrase, latents) if self.params.captions else None
         return _Spoken(latents, pause_s, caption)
 
-    def _slice(self, spoken: _Spoken, *, in_crowd: bool) -> LatentChunk:
+    def _slice(self, spoken: _Spoken, first_frames: int) -> LatentChunk:
         size = SLICE_FRAMES[min(self._num_slices, len(SLICE_FRAMES) - 1)]
-        if in_crowd and self._num_slices == 0:
-            size = CROWD_FRAMES
+        if self._num_slices == 0:
+            size = first_frames
         first = spoken.latents.num_fed == 0
         frames = self.speaker.model.flow(spoken.latents, size)
         last = spoken.latents.complete

@@ -19,7 +19,7 @@ from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.speech import CROWD_FRAMES, SLICE_FRAMES, Speaker, Speech
+from stages.talker.speech import ALONE_FRAMES, CROWD_FRAMES, SLICE_FRAMES, Speaker, Speech
 from stages.talker.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
 from stages.talker.text.reading import Reader
 from stages.talker.text.traced import Traced
@@ -106,7 +106,7 @@ class TalkerStage:
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)
         with blame(request_id):
-            chunk = speech.next_chunk(in_crowd=self._playback.num_newcomers > _CROWD)
+            chunk = speech.next_chunk(self._first_frames)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s
             self._playback.emit(request_id, sound_s + chunk.pause_s)
@@ -117,6 +117,13 @@ class TalkerStage:
             yield Emit(request_id, end=SpeechEnd(speech.num_frames))
         elif chunk is None:
             yield Emit(request_id)
+
+    @property
+    def _first_frames(self) -> int:
+        """Of the first slice of a request that is served now."""
+        if len(self._speeches) == 1:
+            return ALONE_FRAMES
+        return CROWD_FRAMES if self._playback.num_newcomers > _CROWD else SLICE_FRAMES[0]
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""
@@ -130,6 +137,6 @@ def _warm(speaker: Speaker, params: TalkerParams) -> None:
         for phrase in speaker.reader.read(Traced.of(text), words=False):
             scales, noise = speaker.scales(params), phrase_noise(0, 0)
             latents = speaker.model.encode(phrase.ids, scales, noise)
-            for size in (CROWD_FRAMES, *SLICE_FRAMES):
+            for size in (ALONE_FRAMES, CROWD_FRAMES, *SLICE_FRAMES):
                 if not latents.complete:
                     speaker.model.flow(latents, size)

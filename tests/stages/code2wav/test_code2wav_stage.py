@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.code2wav.hifigan import HifiGan
-from stages.code2wav.sound import CHUNK_FRAMES, CROWD_FRAMES
+from stages.code2wav.sound import CHUNK_FRAMES, FIRST_FRAMES
 from stages.errors import RequestError
 from stages.messages import AudioEnd, Code2WavParams, LatentChunk
 
@@ -66,27 +66,28 @@ def test_frame_by_frame_equals_whole(decode, expected):
 def test_the_first_chunk_is_small_and_comes_as_soon_as_its_context_is_there(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
     frames = frames_of(300)
-    code2wav.feed("a", LatentChunk(frames[:26], first=True, last=False))
+    code2wav.feed("a", LatentChunk(frames[:18], first=True, last=False))
     assert not code2wav.ready("a")
-    code2wav.feed("a", LatentChunk(frames[26:27], first=False, last=False))
+    code2wav.feed("a", LatentChunk(frames[18:19], first=False, last=False))
     (emit,) = code2wav.step({"a": 1})
     durations_s = [len(emit.chunk.samples) / emit.chunk.rate_hz]
-    code2wav.feed("a", LatentChunk(frames[27:300], first=False, last=False))
+    code2wav.feed("a", LatentChunk(frames[19:300], first=False, last=False))
     while code2wav.ready("a"):
         (emit,) = code2wav.step({"a": 1})
         durations_s.append(len(emit.chunk.samples) / emit.chunk.rate_hz)
     code2wav.close("a")
-    ramp_s = np.array(CHUNK_FRAMES) * 256 / 22050
+    ramp_s = np.array([FIRST_FRAMES[-1], *CHUNK_FRAMES]) * 256 / 22050
     np.testing.assert_allclose(durations_s[: len(ramp_s)], ramp_s, atol=0.043)
 
 
-def test_the_first_chunk_is_large_where_a_crowd_made_the_talker_send_more(code2wav):
+@pytest.mark.parametrize(("given", "decoded"), [(19, 8), (27, 16), (75, 64)])
+def test_the_first_chunk_is_larger_where_others_made_the_talker_send_more(code2wav, given, decoded):
     code2wav.open("a", Code2WavParams("joe"))
-    code2wav.feed("a", LatentChunk(frames_of(75), first=True, last=False))
+    code2wav.feed("a", LatentChunk(frames_of(given), first=True, last=False))
     (emit,) = code2wav.step({"a": 1})
     code2wav.close("a")
     duration_s = len(emit.chunk.samples) / emit.chunk.rate_hz
-    assert duration_s == pytest.approx(CROWD_FRAMES * 256 / 22050, abs=0.043)
+    assert duration_s == pytest.approx(decoded * 256 / 22050, abs=0.043)
 
 
 def test_about_two_seconds_may_wait(code2wav):

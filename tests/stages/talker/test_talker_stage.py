@@ -5,7 +5,7 @@ import torch
 
 from stages.errors import RequestError
 from stages.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.talker.speech import SLICE_FRAMES
+from stages.talker.speech import ALONE_FRAMES, SLICE_FRAMES
 
 pytestmark = pytest.mark.model
 
@@ -27,7 +27,7 @@ def test_pieces_come_in_slices_with_their_ends_marked(speak):
     assert chunks[-1].last
     assert sum(firsts) == 3
     assert [chunk.pause_s for chunk in chunks if chunk.last] == [0.2, 0.2, 0.0]
-    assert len(chunks[0].frames) == SLICE_FRAMES[0]
+    assert len(chunks[0].frames) == ALONE_FRAMES
     assert end == SpeechEnd(num_frames=len(frames_of(chunks)))
     assert chunks[0].frames.shape[1] == 192
     assert chunks[0].frames.dtype == torch.float32
@@ -45,6 +45,11 @@ def test_the_same_seed_gives_the_same_frames_in_a_crowd_and_however_text_comes(s
     torch.testing.assert_close(frames_of(crowd["a"][0]), alone, rtol=0, atol=0)
     other = frames_of(speak({"b": (params(seed=8), [TEXT])})["b"][0])
     assert other.shape != alone.shape or not torch.equal(other, alone)
+
+
+def test_the_first_slice_is_larger_where_another_request_is_open(speak):
+    crowd = speak({"a": (params(), [TEXT]), "b": (params(), [TEXT])})
+    assert len(crowd["a"][0][0].frames) == SLICE_FRAMES[0]
 
 
 def test_speed_divides_durations(speak):
