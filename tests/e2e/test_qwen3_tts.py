@@ -10,6 +10,7 @@ import pytest
 
 from server.app import create_app
 from server.errors import BrokenStreamError
+from server.pace import PLACES
 from server.service import Service
 from server.settings import Settings
 from stages.errors import CheckpointError
@@ -47,7 +48,7 @@ async def serving(folder, tmp_path, executor="thread", **settings):
         on,
         on,
         recordings_dir=chosen.recordings_dir,
-        max_running=chosen.max_running,
+        max_running=chosen.max_running or PLACES,
     )
     service = Service(chosen, lambda: build(chosen.model, config))
     async with service.running():
