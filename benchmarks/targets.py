@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Results = dict[str, Any]
+FORMATS = ((OURS, ""), (BFLOAT16, ", bfloat16"))  # and how their names end
 GFLOP_PER_AUDIO_S = 5.3  # of the voice: vocoder 3.9, flow 1.2, text encoder 0.2
 
 
@@ -38,10 +39,13 @@ class Target:
 
 
 TARGETS = (
-    Target("first audio alone / piper", "alone, 200 characters, median", 1 / 10),
-    Target("first audio alone / streaming rival", "alone, 200 characters, median", 1 / 3),
-    Target("first audio of 8 / piper", "eight at once, median", 1 / 15),
-    Target("slowest first audio of 8 / piper", "eight at once, maximum to piper's median", 1 / 8),
+    Target("first audio alone / piper", "200 characters, median, float32", 1 / 10),
+    Target("first audio alone / piper, bfloat16", "200 characters, median", 1 / 10),
+    Target("first audio alone / streaming rival", "200 characters, median, float32", 1 / 3),
+    Target("first audio of 8 / piper", "eight at once, median, float32", 1 / 15),
+    Target("first audio of 8 / piper, bfloat16", "eight at once, median", 1 / 15),
+    Target("slowest first audio of 8 / piper", "to piper's median, float32", 1 / 8),
+    Target("slowest first audio of 8 / piper, bfloat16", "to piper's median", 1 / 8),
     Target("throughput at 8 / piper", "audio seconds per second, float32", 1.1, False, 1.4),
     Target("throughput at 32 / piper", "audio seconds per second, float32", 1.1, False, 1.4),
     Target("throughput at 8 / piper, bfloat16", "audio seconds per second", 1.7, False, 2.0),
@@ -66,7 +70,7 @@ TARGETS = (
 def figures(results: Results) -> dict[str, float]:
     """Every figure that the results hold, by the name of its target."""
     found: dict[str, float] = {}
-    for part in (_speech, _capacity, _chat, _control_path):
+    for part in (_first_audio, _work, _capacity, _chat, _control_path):
         found.update(part(results))
     return found
 
@@ -79,24 +83,31 @@ def _bursts(results: Results) -> Mapping[tuple[str, float], dict[str, Any]]:
     }
 
 
-def _speech(results: Results) -> Iterator[tuple[str, float]]:
+def _first_audio(results: Results) -> Iterator[tuple[str, float]]:
     rows = _bursts(results)
     first = {key: row["first_audio_s"]["median"] for key, row in rows.items()}
-    for rival, name in ((PIPER, "piper"), (LITSERVE, "streaming rival")):
-        if (OURS, 1) in rows and (rival, 1) in rows:
-            yield f"first audio alone / {name}", first[OURS, 1] / first[rival, 1]
+    if (OURS, 1) in rows and (LITSERVE, 1) in rows:
+        yield "first audio alone / streaming rival", first[OURS, 1] / first[LITSERVE, 1]
+    for system, ending in FORMATS:
+        if (system, 1) in rows and (PIPER, 1) in rows:
+            yield f"first audio alone / piper{ending}", first[system, 1] / first[PIPER, 1]
+        if (system, 8) in rows and (PIPER, 8) in rows:
+            yield f"first audio of 8 / piper{ending}", first[system, 8] / first[PIPER, 8]
+            slowest = rows[system, 8]["first_audio_slowest_s"] / first[PIPER, 8]
+            yield f"slowest first audio of 8 / piper{ending}", slowest
+
+
+def _work(results: Results) -> Iterator[tuple[str, float]]:
+    rows = _bursts(results)
     if (OURS, 8) in rows and (PIPER, 8) in rows:
-        yield "first audio of 8 / piper", first[OURS, 8] / first[PIPER, 8]
-        slowest = rows[OURS, 8]["first_audio_slowest_s"] / first[PIPER, 8]
-        yield "slowest first audio of 8 / piper", slowest
-        cpu = rows[OURS, 8]["cpu_s_per_audio_s"] / rows[PIPER, 8]["cpu_s_per_audio_s"]
+        cpu = _over(rows, (OURS, 8), "cpu_s_per_audio_s")
         yield "CPU per audio second at 8 / piper", cpu
     for num in (8, 64):
         if (OURS, num) in rows and (PIPER, num) in rows:
             yield f"memory at {num}, GB", rows[OURS, num]["peak_mb"] / 1024
             yield f"memory at {num} / piper", _over(rows, (OURS, num), "peak_mb")
     for num in (8, 32):
-        for system, ending in ((OURS, ""), (BFLOAT16, ", bfloat16")):
+        for system, ending in FORMATS:
             if (system, num) in rows and (PIPER, num) in rows:
                 ratio = _over(rows, (system, num), "audio_s_per_s")
                 yield f"throughput at {num} / piper{ending}", ratio
@@ -111,7 +122,7 @@ def _over(
 
 def _capacity(results: Results) -> Iterator[tuple[str, float]]:
     for row in results.get("capacity", ()):
-        for system, ending in ((OURS, ""), (BFLOAT16, ", bfloat16")):
+        for system, ending in FORMATS:
             if row["system"] == system:
                 ratio = row["listeners"] / row["reference_audio_s_per_s"]
                 yield f"listeners / piper's throughput{ending}", ratio
