@@ -170,7 +170,7 @@ TABLE: Mapping[type[Exception], Row] = {
         429,
         "requests",
         "rate_limit_exceeded",
-        "The server is busy: as many requests run and wait as may. Please try again soon.",
+        "The server is busy: too many requests run or wait. Please try again soon.",
         RETRY_SOON,
     ),
     AbortedError: Row(

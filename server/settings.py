@@ -209,9 +209,8 @@ class Settings(BaseModel):
     voices and nothing for others."""
 
     max_running: Count | None = None
-    """How many requests run at once. Unset: as many as the speech model alone can feed in real
-    time on this machine, measured at the start, at most 64; with a model that chats, or where it
-    is not measured, at most 16."""
+    """How many requests run at once. Unset: 16, or for the embedded speech model alone as many as
+    this machine can feed in real time, measured at the start, at most 64."""
 
     max_waiting: Annotated[int, Field(ge=0)] = 32
     """How many more wait for their turn; beyond that the answer is 429."""

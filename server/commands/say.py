@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 def _speak(settings: Settings, text: str, captions: bool, hear: Hear) -> Said:
     voice = settings.voice or "alloy"
     model = "piper-joe" if settings.model == "embedded" else settings.model
-    speaking = settings.model_copy(update={"model": model, "voice": ""})
+    speaking = settings.model_copy(update={"model": model, "voice": "", "max_running": 1})
     return anyio.run(partial(say, captions=captions, hear=hear), service_of(speaking), text, voice)
 
 

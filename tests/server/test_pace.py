@@ -20,7 +20,6 @@ SECOND = AudioChunk(np.zeros(24_000, np.int16), 24_000)
 class Speaker:
     """A model whose sound takes `second_s` of `now` for each second."""
 
-    chats = False
     pipeline = SimpleNamespace(sample="sample")
 
     def __init__(self, second_s, error=None):
@@ -56,12 +55,28 @@ async def test_a_sample_that_fails_fails_the_start():
         await places_for([Speaker(0.025, RequestError("a", "no voice"))])
 
 
+@pytest.mark.parametrize(("rate", "places"), [(0.5, 1), (3.0, 2), (40.0, 32), (500.0, 64)])
+def test_places_are_fewer_than_the_machine_can_feed(rate, places):
+    assert places_at(rate) == places
+
+
 @pytest.mark.parametrize(
-    ("rate", "beside_chats", "places"),
-    [(0.5, False, 1), (3.0, False, 2), (40.0, False, 32), (40.0, True, 16), (500.0, False, 64)],
+    ("rates", "places", "num_trials"),
+    [((40.0, 60.0), 32, 1), ((10.0, 20.0, 30.0), 16, 2), ((10.0, 12.0, 5.0, 40.0), 9, 3)],
 )
-def test_places_are_fewer_than_the_machine_can_feed(rate, beside_chats, places):
-    assert places_at(rate, beside_chats=beside_chats) == places
+async def test_a_bad_trial_is_repeated(monkeypatch, rates, places, num_trials):
+    trials = iter(rates)
+
+    async def next_rate(served, sample):
+        return next(trials)
+
+    monkeypatch.setattr("server.pace.audio_s_per_s", next_rate)
+    assert await places_for([Speaker(0.025)]) == places
+    assert len(list(trials)) == len(rates) - num_trials
+
+
+async def test_beside_another_model_nothing_is_measured():
+    assert await places_for([Speaker(0.025), Speaker(0.025)]) == PLACES
 
 
 @pytest.mark.parametrize(("settings", "places"), [({}, PLACES), ({"max_running": 3}, 3)])
