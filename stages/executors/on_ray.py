@@ -11,8 +11,21 @@ import asyncio
 import os
 import secrets
 import threading
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+# Read by Ray alone, in part as it is imported. A cluster that is started here reports nothing to
+# anybody, and its workers are not nicer than other processes. Ray's handler of crashes would take
+# SIGTERM for one, and abort the process three seconds later.
+os.environ.update(  # noqa: TID251
+    {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
+        "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",
+    }
+    | os.environ  # noqa: TID251
+)
 
 import ray
 import structlog
@@ -40,10 +53,6 @@ log = structlog.get_logger(__name__)
 RENEW_S = LEASE_S / 4
 ANSWER_S = 3.0  # how long an actor may take to answer before it is ended
 
-# Of a cluster that is started here: nothing is reported to anybody, and workers are not nicer than
-# other processes.
-LOCAL = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-
 _joining = threading.Lock()
 
 
@@ -51,13 +60,28 @@ def join(cluster: RayCluster) -> None:
     """Be part of the cluster, or start one. Does nothing where this process is part of one."""
     with _joining:
         if not ray.is_initialized():
-            os.environ.update(LOCAL | os.environ)  # noqa: TID251 - read by Ray alone
-            ray.init(
-                cluster.address or "local",
-                namespace=cluster.namespace,
-                log_to_driver=False,
-                configure_logging=False,
-            )
+            joined: Future[None] = Future()
+            threading.Thread(target=_stay, args=(cluster, joined), daemon=True).start()
+            joined.result()
+
+
+def _stay(cluster: RayCluster, joined: Future[None]) -> None:
+    """Join, in a thread that never ends: with the one that started a cluster, the kernel ends it.
+
+    Threads of a pool end before Ray does in order what it has to, as the interpreter exits.
+    """
+    try:
+        ray.init(
+            cluster.address or "local",
+            namespace=cluster.namespace,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    except BaseException as error:  # noqa: BLE001 - for who asked
+        joined.set_exception(error)
+        return
+    joined.set_result(None)
+    threading.Event().wait()
 
 
 def link(name: str, sender: Executor, receiver: Executor, max_chunks: int) -> RemoteEdge:

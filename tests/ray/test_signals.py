@@ -1,0 +1,63 @@
+"""A server of its own, with a cluster of its own, is told to stop while a stream runs."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import httpx2
+import pytest
+
+pytestmark = pytest.mark.ray
+
+COMMAND = [sys.executable, "-m", "server.cli", "serve", "--model", "fake", "--executor", "ray"]
+CHAT = {
+    "model": "fake-chat",
+    "messages": [{"role": "user", "content": "incomprehensible " * 200}],  # more than is buffered
+    "modalities": ["text", "audio"],
+    "audio": {"voice": "fake-low", "format": "pcm16"},
+    "stream": True,
+}
+
+
+def session_of(process):
+    """Whoever is in the session that it leads, as all of its cluster is."""
+    found = []
+    for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+        try:
+            if os.getsid(pid) == process.pid:
+                found.append(pid)
+        except ProcessLookupError:  # it ended meanwhile
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "send"),
+    [(signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg)],
+    ids=["to the server", "from the terminal"],
+)
+def test_the_stream_ends_well_and_nothing_is_left(number, send):
+    with subprocess.Popen(
+        [*COMMAND, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            url = process.stdout.readline().decode().split()[-1]
+            assert len(session_of(process)) > 3
+            with httpx2.stream("POST", f"{url}/chat/completions", json=CHAT, timeout=30) as reply:
+                lines = reply.iter_lines()
+                next(lines)
+                send(process.pid, number)
+                assert process.stdout.readline().startswith(b"stopping: 1 running")
+                *_, last = filter(None, lines)
+            _, logged = process.communicate(timeout=30)
+            assert last == "data: [DONE]"
+            assert process.returncode == 0
+            assert session_of(process) == []
+            assert b"*** SIG" not in logged  # another handler than ours, and what it does follows
+        finally:
+            for pid in session_of(process):
+                os.kill(pid, signal.SIGKILL)
