@@ -46,9 +46,14 @@ class Cores:
 
 
 class FirstSounds:
-    """Which requests are on their way to their first sound: their first words are known."""
+    """Which requests are on their way to their first sound: their first words are known.
+
+    Only where sounds are `made_here`, in this process: of others it is not known when they are
+    heard, and nobody could say that the wait is over.
+    """
 
     def __init__(self, patience_s: float) -> None:
+        self.made_here = False
         self._patience_s = patience_s
         self._coming: set[str] = set()
         self._changed = threading.Condition()
@@ -60,8 +65,9 @@ class FirstSounds:
 
     def begin(self, request_id: str) -> None:
         """Its first words are known."""
-        with self._changed:
-            self._coming.add(request_id)
+        if self.made_here:
+            with self._changed:
+                self._coming.add(request_id)
 
     def end(self, request_id: str) -> None:
         """It is heard now, or will not be; or that was known before."""

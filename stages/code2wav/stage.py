@@ -58,6 +58,7 @@ class Code2WavStage:
         for file in self._files.values():
             self._decoders.open(file)
             self._decoders.close(file)
+        FIRST_SOUNDS.made_here = True
 
     def _load(self, path: Path) -> Decoder:
         device = pick_device(self._config.device)

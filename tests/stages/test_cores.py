@@ -30,8 +30,21 @@ def test_a_limit_only_lowers():
     assert cores.num_threads() == 1
 
 
-def test_nobody_waits_where_no_first_sound_is_coming():
+def first_sounds(patience_s):
+    sounds = FirstSounds(patience_s)
+    sounds.made_here = True
+    return sounds
+
+
+def test_nobody_waits_for_sounds_that_another_process_makes():
     sounds = FirstSounds(patience_s=1e6)
+    sounds.begin("a")
+    assert sounds.num_coming == 0
+    sounds.give_way()
+
+
+def test_nobody_waits_where_no_first_sound_is_coming():
+    sounds = first_sounds(patience_s=1e6)
     sounds.give_way()
     sounds.begin("a")
     sounds.end("a")
@@ -40,7 +53,7 @@ def test_nobody_waits_where_no_first_sound_is_coming():
 
 
 def test_others_wait_until_all_that_come_are_heard():
-    sounds = FirstSounds(patience_s=1e6)
+    sounds = first_sounds(patience_s=1e6)
     order = []
     sounds.begin("a")
     sounds.begin("b")
@@ -60,7 +73,7 @@ def test_others_wait_until_all_that_come_are_heard():
 
 
 def test_one_that_takes_too_long_is_waited_for_once():
-    sounds = FirstSounds(patience_s=0.0)
+    sounds = first_sounds(patience_s=0.0)
     sounds.begin("a")
     sounds.give_way()
     assert sounds.num_coming == 0

@@ -101,7 +101,8 @@ def test_nothing_to_speak_is_a_normal_end(speak, text):
     assert speak({"a": (params(), [text])})["a"] == ([], SpeechEnd(0))
 
 
-def test_others_give_way_to_the_first_words_only(talker):
+def test_others_give_way_to_the_first_words_only(talker, monkeypatch):
+    monkeypatch.setattr(FIRST_SOUNDS, "made_here", True)
     talker.open("a", params())
     talker.feed("a", TextChunk("... "))
     list(talker.step({"a": 1}))
@@ -115,10 +116,12 @@ def test_others_give_way_to_the_first_words_only(talker):
     talker.close("a")
 
 
-def test_nobody_waits_for_a_request_that_is_gone(talker):
+def test_nobody_waits_for_a_request_that_is_gone(talker, monkeypatch):
+    monkeypatch.setattr(FIRST_SOUNDS, "made_here", True)
     talker.open("a", params())
     talker.feed("a", TextChunk("Good morning to you, and how are you? "))
     list(talker.step({"a": 1}))
+    assert FIRST_SOUNDS.num_coming == 1
     talker.close("a")
     assert FIRST_SOUNDS.num_coming == 0
 
