@@ -8,12 +8,17 @@ import sys
 import httpx2
 import pytest
 
+from tests.chaos.test_chaos import until
+
 pytestmark = pytest.mark.ray
 
-COMMAND = [sys.executable, "-m", "server.cli", "serve", "--model", "fake", "--executor", "ray"]
+SERVE = [sys.executable, "-m", "server.cli", "serve", "--port", "0"]
+OPTIONS = ["--max-input-chars=8192", "--max-reply-tokens=1000", "--model=fake", "--executor=ray"]
 CHAT = {
     "model": "fake-chat",
-    "messages": [{"role": "user", "content": "incomprehensible " * 200}],  # more than is buffered
+    "messages": [
+        {"role": "user", "content": "incomprehensible " * 450}
+    ],  # more than sockets buffer
     "modalities": ["text", "audio"],
     "audio": {"voice": "fake-low", "format": "pcm16"},
     "stream": True,
@@ -39,7 +44,7 @@ def session_of(process):
 )
 def test_the_stream_ends_well_and_nothing_is_left(number, send):
     with subprocess.Popen(
-        [*COMMAND, "--port", "0"],
+        [*SERVE, *OPTIONS],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -48,7 +53,7 @@ def test_the_stream_ends_well_and_nothing_is_left(number, send):
             url = process.stdout.readline().decode().split()[-1]
             assert len(session_of(process)) > 3
             with httpx2.stream("POST", f"{url}/chat/completions", json=CHAT, timeout=30) as reply:
-                lines = reply.iter_lines()
+                lines = reply.raise_for_status().iter_lines()
                 next(lines)
                 send(process.pid, number)
                 assert process.stdout.readline().startswith(b"stopping: 1 running")
@@ -56,7 +61,7 @@ def test_the_stream_ends_well_and_nothing_is_left(number, send):
             _, logged = process.communicate(timeout=30)
             assert last == "data: [DONE]"
             assert process.returncode == 0
-            assert session_of(process) == []
+            assert until(lambda: session_of(process) == [])
             assert b"*** SIG" not in logged  # another handler than ours, and what it does follows
         finally:
             for pid in session_of(process):
