@@ -1,7 +1,8 @@
 """Is there room? `max_running` requests run, `max_waiting` wait for a time, and the rest are told.
 
 Waiting requests start round-robin by key, first come first served within a key; a key may hold its
-share of the waiting places. Shared by all orchestrators of a server. Belongs to the event loop.
+share of the waiting places, and more until another key asks for its own. Shared by all
+orchestrators of a server. Belongs to the event loop.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from stages.errors import OverloadedError
 
@@ -52,8 +53,9 @@ class Ticket:
 class _Waiting:
     key: str
     places: int
-    admitted: asyncio.Event = field(default_factory=asyncio.Event)
+    told: asyncio.Event = field(default_factory=asyncio.Event)
     since: float = field(default_factory=time.monotonic)
+    turned_away: bool = False  # else admitted, once told
 
 
 class Admission:
@@ -79,15 +81,18 @@ class Admission:
         if not self._lines and self._num_running + places <= self.max_running:
             self._num_running += places
             return Ticket(places, self._leave)
-        self._refuse_if_full(key, places)
+        self._make_room(key, places)
         waiting = _Waiting(key, places)
         self._lines.setdefault(key, deque()).append(waiting)
+        self._admit_waiting()  # one that was turned away may have been in the way
         try:
             async with asyncio.timeout(self._max_wait_s):
                 await self._turn(waiting)
         except TimeoutError:
             self._num_refused += 1
             raise OverloadedError(f"no place was free for {self._max_wait_s:g} s") from None
+        if waiting.turned_away:
+            self._refuse()
         return Ticket(places, self._leave)
 
     def stats(self) -> AdmissionStats:
@@ -102,21 +107,34 @@ class Admission:
             now - oldest,
         )
 
-    def _refuse_if_full(self, key: str, places: int) -> None:
-        waiting = {k: sum(item.places for item in line) for k, line in self._lines.items()}
-        share = self._max_waiting // len({*waiting, key})
-        total = sum(waiting.values()) + places
-        if (
-            places > self.max_running
-            or total > self._max_waiting
-            or waiting.get(key, 0) + places > max(1, share)
-        ):
-            self._num_refused += 1
-            raise OverloadedError("the server is at its limit of running and waiting requests")
+    def _make_room(self, key: str, places: int) -> None:
+        """In the line, where the last of a key with more than its share go. OverloadedError."""
+        num_waiting = {k: sum(item.places for item in line) for k, line in self._lines.items()}
+        share = max(1, self._max_waiting // len({*num_waiting, key}))
+        num_left = self._max_waiting - sum(num_waiting.values())
+        if places > self.max_running or num_waiting.get(key, 0) + places > share:
+            self._refuse()
+        while num_left < places:
+            greedy = max(num_waiting, key=lambda k: num_waiting[k], default=key)
+            if num_waiting.get(greedy, 0) <= share:
+                self._refuse()
+            last = self._lines[greedy][-1]
+            self._turn_away(last)
+            num_waiting[greedy] -= last.places
+            num_left += last.places
+
+    def _refuse(self) -> NoReturn:
+        self._num_refused += 1
+        raise OverloadedError("the server is at its limit of running and waiting requests")
+
+    def _turn_away(self, waiting: _Waiting) -> None:
+        self._drop(waiting)
+        waiting.turned_away = True
+        waiting.told.set()
 
     async def _turn(self, waiting: _Waiting) -> None:
         try:
-            await waiting.admitted.wait()
+            await waiting.told.wait()
         except asyncio.CancelledError:
             self._withdraw(waiting)
             raise
@@ -135,14 +153,19 @@ class Admission:
             if line:
                 self._lines[key] = line  # the key goes to the end of the round
             self._num_running += first.places
-            first.admitted.set()
+            first.told.set()
 
     def _withdraw(self, waiting: _Waiting) -> None:
-        if waiting.admitted.is_set():
+        if waiting.turned_away:
+            return
+        if waiting.told.is_set():
             self._leave(waiting.places)  # admitted and cancelled in the same turn
             return
+        self._drop(waiting)
+        self._admit_waiting()
+
+    def _drop(self, waiting: _Waiting) -> None:
         line = self._lines[waiting.key]
         line.remove(waiting)
         if not line:
             del self._lines[waiting.key]
-        self._admit_waiting()

@@ -66,6 +66,55 @@ async def test_a_key_may_hold_only_its_share_of_the_waiting_places():
     assert admission.stats().num_waiting == 0
 
 
+async def test_a_key_that_fills_the_line_makes_room_for_the_share_of_another():
+    admission = Admission(max_running=1, max_waiting=4)
+    first = await admission.enter("a")
+    order, refused = [], []
+
+    async def enter_as_a(name):
+        try:
+            order.append((name, await admission.enter("a")))
+        except OverloadedError:
+            refused.append(name)
+
+    async with anyio.create_task_group() as group:
+        for name in ("a1", "a2", "a3", "a4"):
+            group.start_soon(enter_as_a, name)
+            await settle()
+        await enter(admission, "b", order, group)
+        await enter(admission, "b", order, group)
+        assert refused == ["a4", "a3"]
+        for key in ("a", "b"):
+            with pytest.raises(OverloadedError):
+                await admission.enter(key)
+        stats = admission.stats()
+        assert (stats.num_waiting, stats.num_refused) == (4, 4)
+        first.release()
+        for n in range(4):
+            await settle()
+            order[n][1].release()
+    assert [name for name, _ in order] == ["a1", "b", "a2", "b"]
+    assert admission.stats().num_running == 0
+
+
+async def test_one_who_fits_runs_when_the_group_before_it_is_turned_away():
+    admission = Admission(max_running=4, max_waiting=4)
+    await admission.enter("a")
+    order = []
+
+    async def enter_group():
+        with pytest.raises(OverloadedError):
+            await admission.enter("a", places=4)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(enter_group)
+        await settle()
+        await enter(admission, "b", order, group)
+    assert [key for key, _ in order] == ["b"]
+    stats = admission.stats()
+    assert (stats.num_running, stats.num_waiting) == (2, 0)
+
+
 async def test_one_who_leaves_the_line_makes_room_and_takes_no_place():
     admission = Admission(max_running=1, max_waiting=1)
     first = await admission.enter()
