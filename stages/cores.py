@@ -14,7 +14,7 @@ import threading
 
 MAX_THREADS = 2  # more were not measured
 # How often a thread of OpenMP looks for the others before it sleeps, read when torch is loaded.
-# Its own 300,000 gain nothing, and made a chat beside other programs six times slower (docs/log.md).
+# Its own 300,000 gain nothing, and beside other programs cost a chat six times the time (docs/log).
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # noqa: TID251 - not a setting of ours
 PATIENCE_S = 0.1  # no longer than a step may take
 
