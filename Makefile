@@ -88,7 +88,7 @@ check: lint types layers spec-check test test-ray  ## What CI runs: the cheap ch
 	$(PIP) install -q -r requirements/bench.txt
 	touch $@
 
-bench: .venv/bench.stamp  ## Measure beside the rivals (an hour, nothing else running), and compare
+bench: .venv/bench.stamp  ## Measure beside the rivals (half an hour, nothing else running), and compare
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.compare
 

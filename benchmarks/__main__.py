@@ -27,6 +27,8 @@ from benchmarks.table import markdown
 from benchmarks.targets import summary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.effort import Effort
     from benchmarks.systems import System
 
@@ -39,10 +41,12 @@ def main() -> None:
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
     effort = QUICK if options.quick else FULL
-    results = measure(effort, options.only or PARTS)
     stem = RESULTS.with_name("quick") if options.quick else RESULTS.with_suffix("")
     stem.parent.mkdir(exist_ok=True)
-    stem.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")
+    results: dict[str, Any] = {"machine": describe()}
+    for part in measure(effort, options.only or PARTS):  # kept as it comes: a whole run takes long
+        results |= part
+        stem.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")
     stem.with_suffix(".md").write_text(markdown(results))
     plot(results, stem)
     if not options.quick and "speech" in results:
@@ -53,20 +57,20 @@ def main() -> None:
     print(summary(results))
 
 
-def measure(effort: Effort, parts: tuple[str, ...]) -> dict[str, Any]:
-    """The parts that are asked for, and the machine. Counting listeners needs the speech rows."""
-    results: dict[str, Any] = {"machine": describe()}
+def measure(effort: Effort, parts: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """The parts that are asked for, the short ones first. Counting listeners needs the speech
+    rows."""
+    if "control" in parts:
+        yield {"control_path": measure_control_path(effort)}
+    if "chat" in parts:
+        yield {"chat": measure_chat(effort)}
     if "speech" in parts:
         systems = all_systems(effort.max_running)
-        results["rivals"] = {each.name: each.versions for each in systems if not each.is_ours}
-        results["speech"] = Speech(systems, effort).measure()
+        yield {"rivals": {each.name: each.versions for each in systems if not each.is_ours}}
+        rows = Speech(systems, effort).measure()
+        yield {"speech": rows}
         if "capacity" in parts and effort.probes:
-            results["capacity"] = _capacity(systems, results["speech"], effort)
-    if "chat" in parts:
-        results["chat"] = measure_chat(effort)
-    if "control" in parts:
-        results["control_path"] = measure_control_path(effort)
-    return results
+            yield {"capacity": _capacity(systems, rows, effort)}
 
 
 def _capacity(

@@ -42,12 +42,12 @@ class Effort:
 
 
 FULL = Effort(
-    rounds=3,
+    rounds=2,
     bursts={1: 5, 2: 3, 4: 2, 8: 2, 16: 1, 32: 1, 64: 1},
     closed={8: 3},
     open_shares=(0.3, 0.6, 0.9),
-    open_s=30.0,
+    open_s=20.0,
     probes=3,
-    beyond_s=30.0,
+    beyond_s=25.0,
 )
 QUICK = Effort(rounds=1, bursts={1: 5, 8: 2}, chats=3, control_rounds=1)
