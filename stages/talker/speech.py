@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from stages.talker.text.reading import Phrase, Reader
     from stages.talker.voice import PiperVoice
 
-# Of a request's first slices; the last is for all that follow. A decoder makes a chunk of each, so
-# that what is handed on can be heard: the first slice of a phrase has its context besides.
-SLICE_FRAMES = (8, 16, 64, 128)
+# Of the largest slice. A decoder makes a chunk of each slice, so that what is handed on can be
+# heard: the first slice of a phrase has its context besides.
+MAX_FRAMES = 128
 CONTEXT_FRAMES = 11
 MAX_WAITING_PIECES = 3
 
@@ -99,10 +99,11 @@ class Speech:
         self._waiting += self._splitter.end()
         self.ended = True
 
-    def next_chunk(self, skip: int = 0) -> LatentChunk | None:
+    def next_chunk(self, first_frames: int) -> LatentChunk | None:
         """The next slice of frames, of the phrase after where one is done; None if none is left.
 
-        Encodes at most one phrase. `skip`: how many of the first slices are as large as later ones.
+        Encodes at most one phrase. `first_frames`: of the request's first slice; each of the next
+        has twice as many, up to the largest.
         """
         while self._spoken is None:
             if self._phrases:
@@ -111,7 +112,7 @@ class Speech:
                 self._phrases += self._read(self._waiting.popleft())
             else:
                 return None
-        return self._slice(self._spoken, skip)
+        return self._slice(self._spoken, first_frames)
 
     def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
         """The phrases of a piece and the pause after each."""
@@ -127,8 +128,8 @@ class Speech:
         caption = _caption(phrase, latents) if self.params.captions else None
         return _Spoken(latents, pause_s, caption)
 
-    def _slice(self, spoken: _Spoken, skip: int) -> LatentChunk:
-        size = SLICE_FRAMES[min(self._num_slices + skip, len(SLICE_FRAMES) - 1)]
+    def _slice(self, spoken: _Spoken, first_frames: int) -> LatentChunk:
+        size = min(MAX_FRAMES, first_frames << self._num_slices)
         first = spoken.latents.num_fed == 0
         if first:
             size += CONTEXT_FRAMES

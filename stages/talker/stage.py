@@ -19,7 +19,7 @@ from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.speech import CONTEXT_FRAMES, SLICE_FRAMES, Speaker, Speech
+from stages.talker.speech import CONTEXT_FRAMES, MAX_FRAMES, Speaker, Speech
 from stages.talker.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
 from stages.talker.text.reading import Reader
 from stages.talker.text.traced import Traced
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from stages.talker.config import TalkerConfig
 
 _MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
-# A lone request begins with the smallest slice, and with so many more it is another step larger:
-# small ones cost more and last less, and who has little in hand runs dry when others begin.
-_CROWD = 9
+# Frames of a request's first slice, and up to how many open requests: small ones cost more and last
+# less, and who has little in hand runs dry when others begin.
+_FIRST_FRAMES = ((8, 1), (16, 8), (64, 17))
 _WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
 
 
@@ -108,7 +108,7 @@ class TalkerStage:
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)
         with blame(request_id):
-            chunk = speech.next_chunk(skip=self._skip)
+            chunk = speech.next_chunk(self._first_frames)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s
             self._playback.emit(request_id, sound_s + chunk.pause_s)
@@ -121,10 +121,9 @@ class TalkerStage:
             yield Emit(request_id)
 
     @property
-    def _skip(self) -> int:
-        """How many of the first slices of a request are left out."""
+    def _first_frames(self) -> int:
         num_open = len(self._speeches)
-        return min(1, num_open - 1) + num_open // _CROWD
+        return next((frames for frames, most in _FIRST_FRAMES if num_open <= most), MAX_FRAMES)
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""
@@ -138,6 +137,6 @@ def _warm(speaker: Speaker, params: TalkerParams) -> None:
         for phrase in speaker.reader.read(Traced.of(text), words=False):
             scales, noise = speaker.scales(params), phrase_noise(0, 0)
             latents = speaker.model.encode(phrase.ids, scales, noise)
-            for size in SLICE_FRAMES:
+            for number in range(5):
                 if not latents.complete:
-                    speaker.model.flow(latents, size + CONTEXT_FRAMES)
+                    speaker.model.flow(latents, (8 << number) + CONTEXT_FRAMES)

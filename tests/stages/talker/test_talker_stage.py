@@ -6,7 +6,7 @@ import torch
 from stages.cores import FIRST_SOUNDS
 from stages.errors import RequestError
 from stages.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.talker.speech import CONTEXT_FRAMES, SLICE_FRAMES
+from stages.talker.speech import CONTEXT_FRAMES
 
 pytestmark = pytest.mark.model
 
@@ -28,7 +28,7 @@ def test_pieces_come_in_slices_with_their_ends_marked(speak):
     assert chunks[-1].last
     assert sum(firsts) == 3
     assert [chunk.pause_s for chunk in chunks if chunk.last] == [0.2, 0.2, 0.0]
-    assert len(chunks[0].frames) == SLICE_FRAMES[0] + CONTEXT_FRAMES
+    assert len(chunks[0].frames) == 8 + CONTEXT_FRAMES
     assert end == SpeechEnd(num_frames=len(frames_of(chunks)))
     assert chunks[0].frames.shape[1] == 192
     assert chunks[0].frames.dtype == torch.float32
@@ -75,8 +75,8 @@ def test_every_slice_lets_the_decoder_make_the_next_step_of_the_ramp(speak):
         held = 0 if chunk.last else CONTEXT_FRAMES
     ends = [number for number, chunk in enumerate(chunks) if chunk.last]
     whole = [size for number, size in enumerate(sizes) if number not in ends]
-    assert whole[:4] == list(SLICE_FRAMES)
-    assert set(whole[4:]) == {SLICE_FRAMES[-1]}
+    assert whole[:5] == [8, 16, 32, 64, 128]
+    assert set(whole[5:]) == {128}
 
 
 def test_speed_divides_durations(speak):
