@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 import ray
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator import AsyncChunkOrchestrator, Patience, Supervisor
 from stages.connectors.remote import Address
@@ -291,7 +292,9 @@ async def test_of_a_killed_server_requests_end_with_its_lease_and_actors_with_th
         killed = await anyio.open_process(
             [sys.executable, "-c", SERVER, *where], stdout=subprocess.PIPE
         )
-        assert await killed.stdout.receive() == b"streaming\n"
+        assert (
+            await BufferedByteReceiveStream(killed.stdout).receive_until(b"\n", 99) == b"streaming"
+        )
         talker = served.talkers[0]
         assert ask(talker) == 1
         killed.kill()
