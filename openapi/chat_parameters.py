@@ -61,7 +61,8 @@ CHAT_PARAMETERS: tuple[Parameter, ...] = (
         "stream_options",
         "honoured",
         None,
-        "`include_usage`. Only with `stream`. `include_obfuscation` has no effect.",
+        "`include_usage`. Only with `stream`. `include_obfuscation` has no effect. "
+        "In `usage`, `cached_tokens` is how much of the prompt was known from earlier requests.",
     ),
     Parameter(
         "n",
