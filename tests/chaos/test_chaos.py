@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from tests.chaos.client import post
-from tests.chaos.process import children, free_port, holding, server
+from tests.chaos.process import children, holding, server
 
 STORM = int(os.environ.get("STORM_REQUESTS", "150"))  # noqa: TID251
 NUM_DEATHS = STORM // 100 + 1
@@ -25,25 +25,22 @@ WORDS = " word" * 60
 @pytest.fixture(params=["thread", "process"], scope="module")
 def faulty(request):
     """Shared by the tests that leave it as it was."""
-    port = free_port()
-    with server("tests.chaos.faults", str(port), request.param, "1") as process:
-        yield process, port
+    with server("tests.chaos.faults", request.param, "1") as found:
+        yield found
 
 
 @pytest.fixture(params=["thread", "process"])
 def mortal(request):
     """For a test that ends it."""
-    port = free_port()
-    with server("tests.chaos.faults", str(port), request.param, "1") as process:
-        yield process, port
+    with server("tests.chaos.faults", request.param, "1") as found:
+        yield found
 
 
 @pytest.fixture(params=["thread", "process"], scope="module")
 def replicated(request):
     """With two workers for each stage."""
-    port = free_port()
-    with server("tests.chaos.faults", str(port), request.param, "2") as process:
-        yield process, port
+    with server("tests.chaos.faults", request.param, "2") as found:
+        yield found
 
 
 def speech(text, **more):
