@@ -96,6 +96,11 @@ def pid_of(worker):
     return ray.get(worker._attempt.actor.__ray_call__.remote(lambda _: os.getpid()))
 
 
+def end_first_lease(worker):
+    """That of whoever asked for the actor, which would keep it for a while after all have left."""
+    ray.get(worker._attempt.actor.__ray_call__.remote(lambda actor: actor._leases.drop("")))
+
+
 def endings(streams):
     ends = [task.result()[-1] for task in streams]
     assert all(end.finished for end in ends)
@@ -247,6 +252,8 @@ async def test_a_server_that_comes_as_the_last_one_leaves_gets_workers(placed):
     on = placed()
     for _ in range(3):
         async with serving(on) as served:
+            for worker in served.deployment.workers:
+                end_first_lease(worker)
             assert (await served.speak())[-1].error is None
 
 
