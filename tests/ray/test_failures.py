@@ -114,8 +114,9 @@ async def test_a_killed_actor_fails_only_what_is_bound_to_it_and_comes_back(plac
         async with served.streams(8) as streams:
             bound = victim._seats[0].requests.copy()
             assert len(bound) == 4
+            pid = pid_of(victim)
             began = time.monotonic()
-            os.kill(pid_of(victim), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
             await until(lambda: not victim.is_up, 5)
             assert time.monotonic() - began < 1
             assert served.deployment.is_up
