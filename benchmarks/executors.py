@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from tests.chaos.client import post
-from tests.chaos.process import children, free_port, holding
+from tests.chaos.process import children, holding, port_of
 
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = 3
@@ -92,12 +92,11 @@ def cpu_s(pid):
 
 
 def one_round(executor):
-    port = free_port()
-    command = [sys.executable, "-m", "server.cli", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "server.cli", "serve", "--port", "0"]
     process = subprocess.Popen([*command, "--executor", executor], stdout=subprocess.PIPE)
     try:
         began = time.perf_counter()
-        assert b"ready" in process.stdout.readline()
+        port = port_of(process.stdout.readline())
         figures = {"start_s": time.perf_counter() - began}
         figures |= asyncio.run(measure(port))
         figures["memory_mb"] = holding(process.pid).memory_mb

@@ -89,6 +89,7 @@ class Orchestrator:
         self._tasks = asyncio.TaskGroup()
         self._main: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
+        self._stopping = False
         self.stats = Stats(len(self._stages))
 
     # The faces: for the seed's cases, and for the server.
@@ -104,7 +105,11 @@ class Orchestrator:
         self._main = asyncio.get_running_loop().create_task(self._run())
 
     async def shutdown(self) -> None:
-        """Abort what is live, each request with its one error terminal; then end all tasks."""
+        """Abort what is live, each request with its one error terminal; then end all tasks.
+
+        Who still waits for a turn hears of it when that comes: AbortedError.
+        """
+        self._stopping = True
         for request_id in self._states:
             self._fail(request_id, AbortedError("the server is shutting down"))
         if self._main is None:
@@ -127,7 +132,7 @@ class Orchestrator:
         """Start a request whose outputs come from `next_output`.
 
         Raises ValueError for an id that is live or a final set that is empty, UnavailableError
-        where a stage that it needs is down.
+        where a stage that it needs is down, AbortedError after `shutdown`.
         """
         self._register(request_id, prompt, last_stage, deadline_s, self._out_q.put)
 
@@ -317,6 +322,8 @@ class Orchestrator:
         final = self._final_stage_ids & set(range(last + 1))
         if not final:
             raise ValueError(f"no final stage in 0..{last}")
+        if self._stopping:
+            raise AbortedError("the server is shutting down")
         if down := self._down & set(range(last + 1)):
             raise UnavailableError(f"stages {sorted(down)} are down")
         loop = asyncio.get_running_loop()

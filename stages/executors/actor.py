@@ -103,7 +103,8 @@ class StageActor:
         """A lease for `server`. StartError if it means another stage by this name."""
         if shape != self._spec.shape:
             raise StartError(f"{self._spec.name} runs with other settings in this cluster")
-        self._leases.renew(server)
+        if not self._leases.renew(server):  # the last one just left; who asks again gets another
+            ray.actor.exit_actor()  # type: ignore[no-untyped-call]
         return Where(self._context.get_node_id(), self._mailbox.address)
 
     def renew(self, server: str) -> int | None:
@@ -138,13 +139,14 @@ class Leases:
         self._clock = clock
         self._until: dict[str, float] = {}
         self._ended: list[str] = []
+        self._is_over = False
         self._changed = threading.Condition()
 
     def renew(self, server: str, *, known: bool = False) -> bool:
-        """From now for LEASE_S; with `known`, only one that has not ended."""
+        """From now for LEASE_S, unless all is over; with `known`, only one that has not ended."""
         with self._changed:
             self._end_old()
-            if known and server not in self._until:
+            if self._is_over or (known and server not in self._until):
                 return False
             self._until[server] = self._clock() + LEASE_S
             self._changed.notify()
@@ -158,12 +160,13 @@ class Leases:
             self._changed.notify()
 
     def wait(self) -> bool:
-        """Returns when one has ended; False when none is left."""
+        """Returns when one has ended; False when none is left, and from then on none is given."""
         with self._changed:
             while self._until and not self._ended:
                 self._changed.wait(max(0.0, min(self._until.values()) - self._clock()))
                 self._end_old()
-            return bool(self._until)
+            self._is_over = not self._until
+            return not self._is_over
 
     def take_ended(self) -> list[str]:
         """Those that ended since the last call."""

@@ -102,6 +102,8 @@ class Executor(ABC):
         except TimeoutError:
             self.kill()
             raise StartError(f"{self.name} was not ready after {timeout_s:g} s") from None
+        if self._ended.done():  # in the turn in which it was ready, before this could go on
+            raise StartError(f"{self.name} ended as soon as it was ready")
         self.is_up = True
         self.num_starts += 1
         for seat in self._seats:

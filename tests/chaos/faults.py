@@ -1,7 +1,7 @@
 """Fake stages with faults that a text asks for, and a server of them.
 
 In the text of a request: `fail` raises for that request, `stall` never goes on, `die` ends the
-worker, `linger` blocks it for a while. `python -m tests.chaos.faults PORT EXECUTOR REPLICAS` serves
+worker, `linger` blocks it for a while. `python -m tests.chaos.faults EXECUTOR REPLICAS` serves
 them.
 """
 
@@ -46,11 +46,11 @@ def _raise():
     raise MemoryError("the text asked for it")
 
 
-def main(port, executor, replicas):
+def main(executor, replicas):
     fake.FakeTalker = FaultyTalker
     settings = Settings(
         model="fake",
-        port=port,
+        port=0,
         max_running=64,
         max_waiting=64,
         deadline_s=2,
@@ -65,4 +65,4 @@ def main(port, executor, replicas):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]))

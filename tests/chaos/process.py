@@ -2,12 +2,12 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Holding:
     memory_mb: float
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def port_of(line):
+    """Where a server listens, as it says once it is ready."""
+    assert b"ready" in line, line
+    return urlsplit(line.split()[-1]).port
 
 
 def children(pid):
@@ -49,12 +49,11 @@ def holding(pid):
 
 @contextmanager
 def server(*command):
-    """Run `python -m command`; the process, once it says that it is ready. Stopped by SIGTERM."""
+    """Run `python -m command`, which takes a port that is free; the process and the port, once it
+    says that it is ready. Stopped by SIGTERM."""
     process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE)
     try:
-        line = process.stdout.readline()
-        assert b"ready" in line, line
-        yield process
+        yield process, port_of(process.stdout.readline())
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

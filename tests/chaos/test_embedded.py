@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.chaos.client import post
-from tests.chaos.process import children, free_port, holding, server
+from tests.chaos.process import children, holding, server
 from tests.chaos.test_chaos import chat, speech, until
 
 pytestmark = pytest.mark.model
@@ -31,9 +31,9 @@ def until_ready(port):
 
 
 async def test_a_storm_with_a_killed_worker_ends_every_request_and_leaves_nothing():
-    port, rng, endings = free_port(), random.Random(2), Counter()
-    command = ("server.cli", "serve", "--port", str(port), "--executor", "process")
-    with server(*command) as process:
+    rng, endings = random.Random(2), Counter()
+    command = ("server.cli", "serve", "--port", "0", "--executor", "process")
+    with server(*command) as (process, port):
         await post(port, *speech(TEXT))
         await post(port, *chat("Tell me about the sea.", max_tokens=20))
         before = holding(process.pid)

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tests.chaos.client import post
-from tests.chaos.process import free_port, holding, server
+from tests.chaos.process import holding, server
 from tests.chaos.test_chaos import speech, until
 
 LONG = "wonderful " * 400  # 80 s of tones, 3.8 MB
@@ -15,9 +15,8 @@ LONG = "wonderful " * 400  # 80 s of tones, 3.8 MB
 
 @pytest.fixture(params=["thread", "process"], scope="module")
 def faulty(request):
-    port = free_port()
-    with server("tests.chaos.faults", str(port), request.param, "1") as process:
-        yield process, port
+    with server("tests.chaos.faults", request.param, "1") as found:
+        yield found
 
 
 async def stuck_reader(port, text=LONG, **more):

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from orchestrator import Admission, AsyncChunkOrchestrator
-from stages.errors import DeadlineError, OverloadedError
+from stages.errors import AbortedError, DeadlineError, OverloadedError
 from tests.orchestrator.scripted import running, scripted_stages, settle, told
 
 
@@ -208,6 +208,23 @@ async def test_what_is_left_of_the_deadline_after_waiting_still_holds(orchestrat
             output = await anext(outputs)
             assert isinstance(output.error, DeadlineError)
             assert loop.time() == pytest.approx(3, abs=0.01)
+
+
+async def test_who_waits_when_it_ends_is_told_so_and_does_not_run(orchestrator, stages):
+    loop = asyncio.get_running_loop()
+
+    async def wait():
+        with pytest.raises(AbortedError, match="shutting down"):
+            async with orchestrator.stream("two", deadline_s=300):
+                pass
+
+    stages[0].acknowledges = False  # the one that runs is given up after half a second
+    async with anyio.create_task_group() as group, orchestrator.stream("one"):
+        group.start_soon(wait)
+        await settle()
+        await orchestrator.shutdown()
+    assert loop.time() == pytest.approx(0.5, abs=0.01)
+    assert len(stages[0].submits) == 1
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.client import post
-from tests.chaos.process import children, free_port, server
+from tests.chaos.process import children, server
 from tests.chaos.test_chaos import ready, speech, storm, talkers_up, until
 
 pytestmark = pytest.mark.ray
@@ -16,9 +16,8 @@ pytestmark = pytest.mark.ray
 
 @pytest.fixture(scope="module")
 def on_ray():
-    port = free_port()
-    with server("tests.chaos.faults", str(port), "ray", "2") as process:
-        yield process, port
+    with server("tests.chaos.faults", "ray", "2") as found:
+        yield found
 
 
 async def test_in_a_storm_every_request_ends_once(on_ray):

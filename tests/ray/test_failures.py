@@ -96,6 +96,11 @@ def pid_of(worker):
     return ray.get(worker._attempt.actor.__ray_call__.remote(lambda _: os.getpid()))
 
 
+def end_first_lease(worker):
+    """That of whoever asked for the actor, which would keep it for a while after all have left."""
+    ray.get(worker._attempt.actor.__ray_call__.remote(lambda actor: actor._leases.drop("")))
+
+
 def endings(streams):
     ends = [task.result()[-1] for task in streams]
     assert all(end.finished for end in ends)
@@ -109,8 +114,9 @@ async def test_a_killed_actor_fails_only_what_is_bound_to_it_and_comes_back(plac
         async with served.streams(8) as streams:
             bound = victim._seats[0].requests.copy()
             assert len(bound) == 4
+            pid = pid_of(victim)
             began = time.monotonic()
-            os.kill(pid_of(victim), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
             await until(lambda: not victim.is_up, 5)
             assert time.monotonic() - began < 1
             assert served.deployment.is_up
@@ -247,6 +253,8 @@ async def test_a_server_that_comes_as_the_last_one_leaves_gets_workers(placed):
     on = placed()
     for _ in range(3):
         async with serving(on) as served:
+            for worker in served.deployment.workers:
+                end_first_lease(worker)
             assert (await served.speak())[-1].error is None
 
 

@@ -49,3 +49,4 @@ def test_without_any_lease_it_is_over():
     waiting.join(10)
     assert not waiting.is_alive()
     assert not leases.wait()
+    assert not leases.renew("b")  # a server that comes now would lose its worker at once
