@@ -138,7 +138,7 @@ class Settings(BaseModel):
     """The dtype of the talker alone; Piper voices always take float32 there."""
 
     talker_replicas: Count | None = None
-    """How many workers share the requests of the talker."""
+    """How many workers share the requests of the talker; unset is as for code2wav."""
 
     talker_executor: Executor | None = None
     """Where the talker alone runs."""

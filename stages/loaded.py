@@ -7,14 +7,33 @@ replaced is loaded anew, and requests that began with the old one end with it.
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from stages.messages import VoiceFile
 
 T = TypeVar("T")
+
+
+class Shared(Generic[T]):
+    """What workers in threads of this process have in common: made for the first that asks, gone
+    with the last that holds it."""
+
+    def __init__(self) -> None:
+        self._made: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
+        self._making = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The one of `key`. The others wait while one is made."""
+        with self._making:
+            found = self._made.get(key)
+            if found is None:
+                found = self._made[key] = make()
+        return found
 
 
 class Loaded(Generic[T]):

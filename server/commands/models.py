@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     configure_logs(settings)
     with waiting("looking"):
         # One worker each: how many pay depends on the device, and only torch knows what `auto` is.
-        pipelines = deploy(settings.model_copy(update={"code2wav_replicas": 1})).pipelines
+        one = {"talker_replicas": 1, "code2wav_replicas": 1}
+        pipelines = deploy(settings.model_copy(update=one)).pipelines
     for pipeline in pipelines:
         tell(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
         tell(f"  stages: {', '.join(pipeline.stage_names)}")

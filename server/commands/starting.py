@@ -58,9 +58,10 @@ def placement_of(settings: Settings, stage: str) -> Placement:
 
 
 def _default_replicas(settings: Settings, stage: str, device: str, executor: str) -> int:
-    """A second decoder of Piper voices uses what one leaves idle of a CPU's cores."""
+    """A second talker and decoder of Piper voices use what one of each leaves idle of a CPU's
+    cores."""
     pays = (
-        stage == "code2wav"
+        stage != "thinker"
         and settings.model in ("embedded", "piper-joe")
         and executor == "thread"
         and num_cores() >= 2

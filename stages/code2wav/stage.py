@@ -8,9 +8,7 @@ its frames came, how they were cut, or on the others.
 from __future__ import annotations
 
 import time
-from threading import Lock
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 import torch
 
@@ -20,7 +18,7 @@ from stages.convolution import Parameters
 from stages.cores import FIRST_SOUNDS
 from stages.device import pick_device, pick_dtype
 from stages.errors import RequestError
-from stages.loaded import Loaded
+from stages.loaded import Loaded, Shared
 from stages.messages import AudioChunk, AudioEnd, Code2WavParams, LatentChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
 
 _TOKENS_PER_S = 20  # usage: one audio token for each 50 ms begun
 
-# The decoders of this process: workers in threads share them.
-_decoders: WeakValueDictionary[tuple[VoiceFile, torch.device, torch.dtype], Decoder]
-_decoders = WeakValueDictionary()
-_loading = Lock()
+_decoders: Shared[Decoder] = Shared()
 
 
 class Code2WavStage:
@@ -63,13 +58,12 @@ class Code2WavStage:
     def _load(self, path: Path) -> Decoder:
         device = pick_device(self._config.device)
         dtype = _dtype(self._config.dtype, device)
-        key = voice_file(path), device, dtype
-        with _loading:
-            decoder = _decoders.get(key)
-            if decoder is None:
-                model = HifiGan(Parameters(read_onnx(path), device, dtype))
-                decoder = _decoders[key] = Decoder(model, read_voice(path).rate_hz)
-        return decoder
+
+        def make() -> Decoder:
+            model = HifiGan(Parameters(read_onnx(path), device, dtype))
+            return Decoder(model, read_voice(path).rate_hz)
+
+        return _decoders.get((voice_file(path), device, dtype), make)
 
     def warm(self) -> None:
         """See `Stage`."""

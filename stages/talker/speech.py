@@ -27,9 +27,9 @@ CONTEXT_FRAMES = 11
 MAX_WAITING_PIECES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Speaker:
-    """A voice that is ready to speak."""
+    """A voice that is ready to speak. Keeps nothing of a request."""
 
     voice: PiperVoice
     model: Vits

@@ -8,13 +8,15 @@ while the last are not written yet. Requests of one voice share it.
 from __future__ import annotations
 
 import time
+from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from stages.convolution import Parameters
 from stages.cores import FIRST_SOUNDS
 from stages.device import pick_device, pick_dtype
 from stages.errors import RequestError
-from stages.loaded import Loaded
+from stages.loaded import Loaded, Shared
 from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
@@ -30,13 +32,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    import torch
+
     from stages.messages import Chunk, StageParams, VoiceFile
     from stages.talker.config import TalkerConfig
 
 _MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
-# Frames of a request's first slice, and up to how many open requests: small ones cost more and last
-# less, and who has little in hand runs dry when others begin.
+# Frames of a request's first slice, and up to how many open requests, of all talkers here: small
+# ones cost more and last less, and who has little in hand runs dry when others begin.
 _FIRST_FRAMES = ((8, 1), (16, 8), (64, 17))
+_speakers: Shared[Speaker] = Shared()
+_talkers: WeakSet[TalkerStage] = WeakSet()  # of this process
+_counting = Lock()
 _WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
 
 
@@ -49,6 +56,8 @@ class TalkerStage:
         self._speakers: Loaded[Speaker] = Loaded(self._load, config.max_loaded_voices)
         self._files: dict[str, VoiceFile] = {}
         self._speeches: dict[str, Speech] = {}
+        with _counting:
+            _talkers.add(self)
 
     def load(self) -> None:
         """See `Stage`."""
@@ -58,8 +67,12 @@ class TalkerStage:
             self._speakers.close(file)
 
     def _load(self, path: Path) -> Speaker:
-        voice = read_voice(path)
         device = pick_device(self._config.device)
+        key = voice_file(path), device, self._config.phonemizer
+        return _speakers.get(key, lambda: self._make(path, device))
+
+    def _make(self, path: Path, device: torch.device) -> Speaker:
+        voice = read_voice(path)
         onnx = read_onnx(path)
         model = Vits(Parameters(onnx, device, pick_dtype("float32")))
         phonemizer: Phonemizer = Codepoints()
@@ -122,7 +135,8 @@ class TalkerStage:
 
     @property
     def _first_frames(self) -> int:
-        num_open = len(self._speeches)
+        with _counting:
+            num_open = sum(len(talker._speeches) for talker in _talkers)
         return next((frames for frames, most in _FIRST_FRAMES if num_open <= most), MAX_FRAMES)
 
     def close(self, request_id: str) -> None:

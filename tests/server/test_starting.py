@@ -29,28 +29,31 @@ def test_what_is_set_for_a_stage_beats_what_is_set_for_all():
 
 
 @pytest.mark.usefixtures("two_cores")
-def test_only_code2wav_has_two_workers_where_nothing_is_set():
+def test_talker_and_code2wav_have_two_workers_where_nothing_is_set():
     settings = Settings(device="cpu")
     counts = [placement_of(settings, s).replicas for s in ("thinker", "talker", "code2wav")]
-    assert counts == [1, 1, 2]
+    assert counts == [1, 2, 2]
 
 
 @pytest.mark.usefixtures("two_cores")
+@pytest.mark.parametrize("stage", ["talker", "code2wav"])
 @pytest.mark.parametrize(
     "given",
     [
         {"replicas": 1},
-        {"code2wav_replicas": 1},
+        {"{stage}_replicas": 1},
         {"executor": "process"},
-        {"code2wav_executor": "process"},
-        {"code2wav_device": "cuda:0"},
+        {"{stage}_executor": "process"},
+        {"{stage}_device": "cuda:0"},
         {"model": "fake"},
     ],
 )
-def test_code2wav_has_one_worker_elsewhere(given):
-    assert placement_of(Settings(device="cpu", **given), "code2wav").replicas == 1
+def test_they_have_one_worker_elsewhere(stage, given):
+    chosen = {name.format(stage=stage): value for name, value in given.items()}
+    assert placement_of(Settings(device="cpu", **chosen), stage).replicas == 1
 
 
-def test_code2wav_has_one_worker_on_one_core(monkeypatch):
+@pytest.mark.parametrize("stage", ["talker", "code2wav"])
+def test_they_have_one_worker_on_one_core(monkeypatch, stage):
     monkeypatch.setattr(starting, "num_cores", lambda: 1)
-    assert placement_of(Settings(device="cpu"), "code2wav").replicas == 1
+    assert placement_of(Settings(device="cpu"), stage).replicas == 1

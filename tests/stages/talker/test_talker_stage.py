@@ -6,7 +6,9 @@ import torch
 from stages.cores import FIRST_SOUNDS
 from stages.errors import RequestError
 from stages.messages import SpeechEnd, TalkerParams, TextChunk
+from stages.talker.config import TalkerConfig
 from stages.talker.speech import CONTEXT_FRAMES
+from stages.talker.stage import TalkerStage
 
 pytestmark = pytest.mark.model
 
@@ -64,6 +66,20 @@ def test_the_more_are_open_the_larger_a_first_slice_is(talker, num_open, slice_f
     for request_id in ids:
         talker.close(request_id)
     assert len(emit.chunk.frames) == slice_frames + CONTEXT_FRAMES
+
+
+def test_talkers_of_a_process_share_the_voice_and_count_each_others_requests(talker):
+    other = TalkerStage(TalkerConfig(device="cpu"))
+    other.load()
+    for number in range(9):
+        (talker if number % 2 else other).open(str(number), params())
+    assert other._speeches["0"].speaker is talker._speeches["1"].speaker
+    talker.feed("1", TextChunk(LONG))
+    talker.end_input("1")
+    (emit,) = talker.step({"1": 1})
+    for number in range(9):
+        (talker if number % 2 else other).close(str(number))
+    assert len(emit.chunk.frames) == 64 + CONTEXT_FRAMES
 
 
 def test_every_slice_lets_the_decoder_make_the_next_step_of_the_ramp(speak):
