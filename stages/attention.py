@@ -78,7 +78,13 @@ class Run:
         self._by_products = count > 1 and length == 1 and positions.device.type == "cpu"
         if self._by_products:
             self._use_products()
-        self._index = _write_index(slot, positions)
+        self._places: Sequence[Tensor] = ()
+        self._index: Tensor | None = None
+        if masked or length > 1:
+            self._index = _write_index(slot, positions)
+        else:  # all at the same place in their slots: one copy, and nothing to look up
+            place = slab.storage[:, rows, :, end - 1]
+            self._places = place.view(-1, 2, *place.shape[1:]).transpose(1, 2).unbind(0)
 
     def _visible(self, end: int) -> Tensor:
         """[segments, 1, tokens * groups, end]: 0 where a query may look, -inf elsewhere."""
@@ -109,23 +115,36 @@ class Run:
 
     def write(self, layer: int, keys_values: Tensor) -> None:
         """Store this run's part of [tokens, 2 * kv_heads, dim]."""
-        rows = keys_values[self._rows]
-        self._flat[layer].index_copy_(0, self._index, rows.reshape(-1, rows.shape[-1]))
+        rows = self._own(keys_values)
+        if self._index is None:
+            place = self._places[layer]
+            place.copy_(rows.view(place.shape))
+        else:
+            self._flat[layer].index_copy_(0, self._index, rows.reshape(-1, rows.shape[-1]))
 
     def attend(self, layer: int, queries: Tensor) -> Tensor:
         """This run's part of [tokens, heads, dim] → [its tokens, heads * dim]."""
         if self._by_products:
-            return self._multiplied(layer, queries[self._rows])
+            return self._multiplied(layer, self._own(queries))
         count, length = self._size
         kv_heads, groups, dim = self._num_kv_heads, self._num_groups, queries.shape[-1]
-        queries = queries[self._rows].view(count, length, kv_heads, groups, dim)
-        queries = queries[:, 0] if length == 1 else queries.transpose(1, 2).flatten(2, 3)
+        queries = self._own(queries)
+        if length == 1:
+            queries = queries.view(count, kv_heads, groups, dim)
+        else:
+            queries = queries.view(count, length, kv_heads, groups, dim)
+            queries = queries.transpose(1, 2).flatten(2, 3)
         keys, values = self._keys_values[2 * layer : 2 * layer + 2]
         seen = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=self._mask)
         if length == 1:  # each view less counts: a step of one token makes 30 of them
             return seen.reshape(count, -1)
         seen = seen.reshape(count, kv_heads, length, groups, dim).transpose(1, 2)
         return seen.reshape(count * length, -1)
+
+    def _own(self, rows: Tensor) -> Tensor:
+        """Of all rows of the batch those of this run: often all, and a view takes its time."""
+        count, length = self._size
+        return rows if len(rows) == count * length else rows[self._rows]
 
 
 def _write_index(slot: Slot, positions: Tensor) -> Tensor:
@@ -149,8 +168,9 @@ class Batch:
         """Write, then read: [tokens, heads, dim], [tokens, 2 * kv_heads, dim] → [tokens, ...]."""
         for run in self._runs:
             run.write(layer, keys_values)
-        parts = [run.attend(layer, queries) for run in self._runs]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        if len(self._runs) == 1:
+            return self._runs[0].attend(layer, queries)
+        return torch.cat([run.attend(layer, queries) for run in self._runs])
 
 
 def rows_batch(slab: Slab, positions: Tensor, end: int, num_heads: int) -> Batch:
@@ -163,7 +183,10 @@ def rows_batch(slab: Slab, positions: Tensor, end: int, num_heads: int) -> Batch
 
 
 class SpanBatch(Batch):
-    """The pass of some spans. The batch has their tokens in another `order` than they came in."""
+    """The pass of some spans. The batch has their tokens in another `order` than they came in.
+
+    `last` are the rows of the last tokens of those that want them; None where these are all rows.
+    """
 
     def __init__(self, spans: Sequence[Span], num_heads: int) -> None:
         self.order = sorted(range(len(spans)), key=lambda i: _place(spans[i]))
@@ -174,7 +197,8 @@ class SpanBatch(Batch):
             first += sum(span.length for span in group)
         super().__init__(runs)
         last = _last_rows(spans, self.order)
-        self.last = on_device(last, self.positions.device)
+        every = last == list(range(len(self.positions)))
+        self.last = None if every else on_device(last, self.positions.device)
 
 
 def _run(spans: Sequence[Span], first: int, num_heads: int) -> Run:

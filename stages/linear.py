@@ -34,9 +34,9 @@ class Linear:
 
     def __call__(self, x: Tensor) -> Tensor:
         """[rows, inputs] in any float type → [rows, outputs] in the layer's type."""
-        x = x.to(self._dtype)
         if self._few is not None and len(x) <= MAX_ROWS:
-            return self._few(x)
+            return self._few(x.bfloat16())
+        x = x.to(self._dtype)
         if not self._packed:
             return functional.linear(x, self._weight, self._bias)
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")

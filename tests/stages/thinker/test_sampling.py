@@ -70,6 +70,27 @@ def test_a_row_draws_the_same_alone_and_beside_others():
     assert together == [sample(rows[i : i + 1], draws[i : i + 1])[0] for i in range(6)]
 
 
+def test_plain_rows_draw_the_same_alone_and_together():
+    rows = 5 * torch.randn(6, 300, generator=torch.Generator().manual_seed(0))
+    draws = [Draw(Sampling(i, 0.2 + 0.3 * i), i) for i in range(6)]
+    together = sample(rows, draws)
+    assert together == [sample(rows[i : i + 1], draws[i : i + 1])[0] for i in range(6)]
+    assert together == sample(torch.cat([rows, rows]), [*draws, *map(greedy, draws)])[:6]
+
+
+def greedy(draw):
+    return draw._replace(sampling=replace(draw.sampling, temperature=0))
+
+
+def test_what_is_next_to_nothing_is_never_drawn():
+    far = torch.tensor([-1000.0, -90.0, 0.0, -90.0])
+    assert set(drawn(Sampling(1, 1.0), logits=far).tolist()) == {2}
+
+
+def test_nothing_is_drawn_of_no_rows():
+    assert sample(torch.empty(0, 5), []) == []
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -133,6 +133,24 @@ def test_a_sequence_does_not_see_its_neighbours(small):
         torch.testing.assert_close(row, alone, atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("lengths", [[40, 40, 40], [40, 41, 39], [40]])
+def test_neighbours_of_one_length_and_of_several_write_as_alone(small, lengths):
+    """One token each, so that keys and values go to one place in all slots or to several."""
+    cache = small.new_cache()
+    texts = [tokens(i, length) for i, length in enumerate(lengths)]
+    slots = [cache.reserve(None, 0, len(text)) for text in texts]
+    small.forward([Segment(slot, 0, text[:-2]) for slot, text in zip(slots, texts, strict=True)])
+    for left in (2, 1):
+        logits = small.forward(
+            [
+                Segment(slot, len(text) - left, text[len(text) - left :][:1])
+                for slot, text in zip(slots, texts, strict=True)
+            ]
+        )
+    for text, row in zip(texts, logits, strict=True):
+        torch.testing.assert_close(row, read(small, cache, text), atol=1e-4, rtol=0)
+
+
 def test_logits_come_in_order_and_only_where_wanted(small):
     cache = small.new_cache()
     texts = [tokens(i, 20 - i) for i in range(4)]
