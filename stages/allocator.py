@@ -1,11 +1,19 @@
-"""What the C library does with freed memory."""
+"""What the C library does with freed memory, and the kernel with memory that is in use."""
 
 from __future__ import annotations
 
 import ctypes
+import sys
+from pathlib import Path
+
+import numpy as np
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
+_MADV_COLLAPSE = 25
+_PAGE = 4096
+_LARGE_PAGE = 2 << 20
+_PRESENT = np.uint64(1 << 63)
 
 
 def keep_freed_memory() -> None:
@@ -24,3 +32,37 @@ def give_back_freed_memory() -> None:
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:
         malloc_trim(0)
+
+
+def use_large_pages() -> None:
+    """Move what is in memory now, above all weights, into pages of 2 MB. The processor finds those
+    sooner: 4 to 6% of the time of speech (docs/log.md). Only where all of one is in use already, so
+    that the process does not grow. Does nothing where the kernel cannot (Linux before 6.1).
+    """
+    if sys.platform != "linux":
+        return
+    madvise = ctypes.CDLL(None).madvise
+    for begin, end in _ranges():
+        for address in _in_use(begin, end):
+            madvise(ctypes.c_void_p(address), ctypes.c_size_t(_LARGE_PAGE), _MADV_COLLAPSE)
+
+
+def _ranges() -> list[tuple[int, int]]:
+    """The private memory of this process that belongs to no file, from large page to large page."""
+    ranges = []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        addresses, rights, _, _, inode, *_ = line.split()
+        begin, end = (int(address, 16) for address in addresses.split("-"))
+        begin, end = -(-begin // _LARGE_PAGE) * _LARGE_PAGE, end // _LARGE_PAGE * _LARGE_PAGE
+        if rights == "rw-p" and inode == "0" and begin < end:
+            ranges.append((begin, end))
+    return ranges
+
+
+def _in_use(begin: int, end: int) -> list[int]:
+    """Where large pages would begin of which every page is there."""
+    with Path("/proc/self/pagemap").open("rb") as pagemap:
+        pagemap.seek(begin // _PAGE * 8)
+        entries = np.frombuffer(pagemap.read((end - begin) // _PAGE * 8), np.uint64)
+    pages = (entries & _PRESENT).reshape(-1, _LARGE_PAGE // _PAGE)
+    return [begin + int(number) * _LARGE_PAGE for number in np.flatnonzero(pages.all(axis=1))]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from stages.talker.onnx_weights import OnnxWeights
 
-_ROWS = 16
+_BLOCK = 16
+_SMALL_BLOCK = 8
+_MAX_SMALL_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +73,23 @@ class Dense:
 
     For the short, wide signals of the text side. oneDNN's convolution lays out its weights anew in
     every call, which is half of the time there, and a number of rows that it has not seen costs a
-    millisecond: so the weights are laid out once, and rows are computed in multiples of 16.
+    millisecond: so the weights are laid out once, and rows are computed in blocks of 8, many in
+    blocks of 16. `gains`: equal parts of the outputs are multiplied by these.
     """
 
-    def __init__(self, parameters: Parameters, *modules: str) -> None:
+    def __init__(
+        self, parameters: Parameters, *modules: str, gains: tuple[float, ...] = (1.0,)
+    ) -> None:
         weight = torch.cat([parameters.tensor(f"{module}.weight") for module in modules])
         biases = [bias for module in modules if (bias := parameters.bias(module)) is not None]
         self.out_channels, self.in_channels, self._size = weight.shape
+        gain = weight.new_tensor(gains).repeat_interleave(self.out_channels // len(gains))
+        weight = weight * gain[:, None, None]
         self._dilation = parameters.onnx.convolutions[modules[0]]["dilations"][0]
         self.reach = (self._size - 1) // 2 * self._dilation
         columns = weight.transpose(1, 2).reshape(self.out_channels, -1).contiguous()
-        self._linear = Linear(columns, parameters.dtype, torch.cat(biases) if biases else None)
+        bias = torch.cat(biases) * gain if biases else None
+        self._linear = Linear(columns, parameters.dtype, bias)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """The same number of rows; there are zeros beyond both ends."""
@@ -91,17 +99,22 @@ class Dense:
 
     def inner(self, rows: Tensor) -> Tensor:
         """Of rows of which the first and last `reach` are context, those between."""
+        return self.blocks(rows)[: len(rows) - 2 * self.reach]
+
+    def blocks(self, rows: Tensor) -> Tensor:
+        """The same, and after them rows without a meaning, to the end of a block."""
         num_rows = len(rows) - 2 * self.reach
-        return self._linear(_columns(rows, num_rows, self._size, self._dilation))[:num_rows]
+        return self._linear(_columns(rows, num_rows, self._size, self._dilation))
 
 
 def _columns(rows: Tensor, num_rows: int, size: int, dilation: int) -> Tensor:
-    """[num_rows, size * channels], and rows of zeros up to a multiple of 16: what each output of a
+    """[num_rows, size * channels], and rows of zeros to the end of a block: what each output of a
     convolution over `rows` reads."""
-    if size == 1 and num_rows % _ROWS == 0:
+    block = _SMALL_BLOCK if num_rows <= _MAX_SMALL_ROWS else _BLOCK
+    if size == 1 and num_rows % block == 0:
         return rows
     channels, (step, _) = rows.shape[1], rows.stride()
-    columns = rows.new_empty(-(-num_rows // _ROWS) * _ROWS, size, channels)
+    columns = rows.new_empty(-(-num_rows // block) * block, size, channels)
     read = rows.as_strided((num_rows, size, channels), (step, step * dilation, 1))
     columns[:num_rows].copy_(read)
     columns[num_rows:].zero_()

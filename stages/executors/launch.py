@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.allocator import give_back_freed_memory, keep_freed_memory
+from stages.allocator import give_back_freed_memory, keep_freed_memory, use_large_pages
 from stages.errors import OmniError
 
 if TYPE_CHECKING:
@@ -46,4 +46,5 @@ def bring_up(make_stage: Callable[[], Stage]) -> Stage:
     stage.load()
     stage.warm()
     give_back_freed_memory()
+    use_large_pages()
     return stage

@@ -42,23 +42,27 @@ class Scales:
 
 @dataclass(slots=True)
 class Latents:
-    """One piece before the flow: `prior` is [frames, channels], noise already added. `ends` is, for
-    each of its ids, the frame at which it ends. The first `num_fed` frames went into the flow."""
+    """One piece before the flow. `mean` and `spread` are those of each id, [ids, channels], `ids`
+    says whose each frame is, and `ends`, for each id, the frame at which it ends. The first
+    `num_fed` frames went into the flow; `noise` is for those after."""
 
-    prior: Tensor
+    mean: Tensor
+    spread: Tensor
+    ids: Tensor
     ends: list[int]
+    noise: torch.Generator
     stream: FlowStream
     num_fed: int = 0
 
     @property
     def num_frames(self) -> int:
         """Frames of the piece."""
-        return len(self.prior)
+        return len(self.ids)
 
     @property
     def complete(self) -> bool:
         """Whether all frames were taken."""
-        return self.num_fed == len(self.prior)
+        return self.num_fed == len(self.ids)
 
 
 class Vits:
@@ -75,17 +79,17 @@ class Vits:
     def encode(
         self, ids: Sequence[int], scales: Scales, noise: torch.Generator, speaker: int = 0
     ) -> Latents:
-        """Durations and prior of one piece. `noise` is a CPU generator, used up by it."""
+        """Durations of one piece, and what its frames are made of. `noise` is a CPU generator, used
+        up by it."""
         voice = self._embedding(speaker)
         hidden, mean, log_scale = self._encoder(torch.tensor(ids, device=self._device))
         rhythm = self._noise(len(ids), 2, noise) * scales.noise_w
         durations = self._durations(hidden, rhythm, voice)
         repeats = _num_frames(durations, scales)
-        mean = mean.repeat_interleave(repeats, dim=0)
-        spread = log_scale.repeat_interleave(repeats, dim=0).exp_().mul_(scales.noise)
-        prior = mean.addcmul_(spread, self._noise(len(mean), mean.shape[1], noise))
+        spread = log_scale.exp().mul_(scales.noise)
         ends: list[int] = repeats.cumsum(dim=0).tolist()
-        return Latents(prior, ends, FlowStream(self._flow, voice))
+        stream = FlowStream(self._flow, voice)
+        return Latents(mean, spread, torch.repeat_interleave(repeats), ends, noise, stream)
 
     @torch.inference_mode()
     def flow(self, latents: Latents, num_frames: int) -> Tensor:
@@ -93,8 +97,15 @@ class Vits:
         where what they need is already the rest of the piece."""
         begin, reach = latents.num_fed, self._flow.reach
         latents.num_fed = min(begin + num_frames + (0 if begin else reach), latents.num_frames)
-        rows = latents.prior[begin : latents.num_fed]
-        return latents.stream.feed(rows, last=latents.complete).cpu()
+        prior = self._prior(latents, begin, latents.num_fed)
+        return latents.stream.feed(prior, last=latents.complete).cpu()
+
+    def _prior(self, latents: Latents, begin: int, end: int) -> Tensor:
+        """The next frames before the flow, [frames, channels]. A generator gives the same numbers
+        in parts as at once where parts are of sixteens, as the channels of a voice are."""
+        ids = latents.ids[begin:end]
+        noise = self._noise(len(ids), latents.mean.shape[1], latents.noise)
+        return torch.addcmul(latents.mean[ids], latents.spread[ids], noise)
 
     def _embedding(self, speaker: int) -> Tensor | None:
         """[1, channels] of a speaker; None where the voice has only one."""

@@ -60,10 +60,24 @@ def test_the_flow_in_slices_equals_the_whole(parameters, num_frames, size):
 
 
 def test_noise_depends_on_seed_and_number_only(vits, ids_of):
-    def prior(seed, number):
-        return vits.encode(ids_of("Hello"), Scales(0.667, 1, 0.8), phrase_noise(seed, number)).prior
+    def frames(seed, number):
+        noise = phrase_noise(seed, number)
+        latents = vits.encode(ids_of("Hello"), Scales(0.667, 1, 0.8), noise)
+        return vits.flow(latents, latents.num_frames)
 
-    assert torch.equal(prior(3, 1), prior(3, 1))
+    assert torch.equal(frames(3, 1), frames(3, 1))
     assert not any(
-        torch.equal(prior(3, 1)[:9], prior(*key)[:9]) for key in [(3, 2), (4, 1), (1, 3)]
+        torch.equal(frames(3, 1)[:9], frames(*key)[:9]) for key in [(3, 2), (4, 1), (1, 3)]
     )
+
+
+def test_a_phrase_is_the_same_in_slices_of_any_size(vits, ids_of):
+    def frames(size):
+        latents = vits.encode(ids_of(TEXTS[2]), Scales(0.667, 1, 0.8), phrase_noise(1, 2))
+        parts = []
+        while not latents.complete:
+            parts.append(vits.flow(latents, size))
+        return torch.cat(parts)
+
+    whole = frames(1000)
+    assert all(torch.equal(frames(size), whole) for size in (8, 19, 64))
