@@ -91,7 +91,7 @@ def test_stop_is_silence_and_ends_the_request_on_the_server(open_page, stop):
     with scripted_server(tone(24_000 * 20, 5)) as server:
         page = open_page(server.url, ear=True)
         play(page, "Hello there.")
-        expect(page.locator("#heard")).to_have_text(re.compile(r"heard 0\.[1-9] s"))
+        expect(page.locator("#heard")).to_have_text(re.compile(r"heard .*[1-9]"))
         if stop == "click":
             button(page, "Stop").click()
         else:
