@@ -162,7 +162,8 @@ class Batch:
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
-        self.positions = torch.cat([run.positions.flatten() for run in runs])
+        positions = [run.positions.flatten() for run in runs]
+        self.positions = positions[0] if len(runs) == 1 else torch.cat(positions)
 
     def attend(self, layer: int, queries: Tensor, keys_values: Tensor) -> Tensor:
         """Write, then read: [tokens, heads, dim], [tokens, 2 * kv_heads, dim] → [tokens, ...]."""
@@ -205,8 +206,9 @@ def _run(spans: Sequence[Span], first: int, num_heads: int) -> Run:
     head = spans[0]
     device = head.slot.slab.shape.device
     starts = [span.start for span in spans]
-    steps = torch.arange(head.length, device=device)
-    positions = on_device(starts, device)[:, None] + steps
+    positions = on_device(starts, device)[:, None]
+    if head.length > 1:
+        positions = positions + torch.arange(head.length, device=device)
     masked = len(set(starts)) > 1 or head.length > 1
     end = max(starts) + head.length
     return Run(head.slot, positions, end, first, num_heads, masked=masked)

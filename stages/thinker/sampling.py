@@ -27,7 +27,7 @@ _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _MIN_TEMPERATURE = 1e-6
 # A weight of e^-80 is never drawn with 32 bits of chance. Exponentials that are no normal numbers,
-# from e^-87 on, take 16 times as long, 0.4 ms a row at a low temperature; that of -inf does too.
+# from e^-87 on, take 16 times as long, 0.4 ms a row at a low temperature; that of -inf is slow too.
 _NEGLIGIBLE = -80.0
 _CANDIDATES = 512  # usually hold a nucleus; sorting a whole vocabulary takes six times as long
 

@@ -8,6 +8,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from stages.attention import Segment
 from stages.errors import RequestError
+from stages.four_bits import MAX_ROWS
 from stages.messages import Sampling, TalkerParams, TextEnd, ThinkerParams
 from stages.pipelines.pipeline import Message
 from stages.thinker.config import ThinkerConfig
@@ -244,9 +245,9 @@ def test_an_unknown_dtype_is_refused(model_cache_dir):
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("beside", [0, 7], ids=["alone", "in a crowd"])
+@pytest.mark.parametrize("beside", [0, MAX_ROWS], ids=["alone", "in a crowd"])
 def test_bfloat16_is_nearly_the_model(transformer, weights, prompts, beside):
-    """Alone, most products are with the four bits of the file."""
+    """Alone, most products are with the four bits of the file, in such a crowd none."""
     rough = Transformer(transformer.config, weights, torch.device("cpu"), torch.bfloat16)
     prompt = prompts.tokenize([Message("user", QUESTIONS[0])])
 
