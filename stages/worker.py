@@ -174,14 +174,14 @@ class Worker:
         """Wake everyone who has something new, once."""
         for outlet in self._ends.outlets.values():
             outlet.flush()
-        for inlet in self._ends.inlets.values():
-            inlet.flush()
         if self._has_ends or self._diary.is_due:
             self._has_ends = False
             self._reports.insert(0, self._diary.tell())
         if self._reports:
             reports, self._reports = self._reports, []
             self._report(reports)
+        for inlet in self._ends.inlets.values():  # last: who is heard first need not wait for it
+            inlet.flush()
 
     # What happens to one request.
 
