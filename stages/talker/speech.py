@@ -69,7 +69,7 @@ class Speech:
     _waiting: deque[Piece] = field(default_factory=deque)
     _phrases: deque[tuple[Phrase, float]] = field(default_factory=deque)
     _num_phrases: int = 0
-    _num_slices: int = 0
+    _slice_frames: int = 0  # of the last slice
     _spoken: _Spoken | None = None
 
     def __post_init__(self) -> None:
@@ -129,13 +129,12 @@ class Speech:
         return _Spoken(latents, pause_s, caption)
 
     def _slice(self, spoken: _Spoken, first_frames: int) -> LatentChunk:
-        size = min(MAX_FRAMES, first_frames << self._num_slices)
+        size = self._slice_frames = min(MAX_FRAMES, 2 * self._slice_frames or first_frames)
         first = spoken.latents.num_fed == 0
         if first:
             size += CONTEXT_FRAMES
         frames = self.speaker.model.flow(spoken.latents, size)
         last = spoken.latents.complete
-        self._num_slices += 1
         self.num_frames += len(frames)
         if last:
             self._spoken = None

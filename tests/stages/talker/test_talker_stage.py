@@ -68,6 +68,19 @@ def test_the_more_are_open_the_larger_a_first_slice_is(talker, num_open, slice_f
     assert len(emit.chunk.frames) == slice_frames + CONTEXT_FRAMES
 
 
+def test_who_began_alone_goes_on_in_small_slices_when_others_come(talker):
+    talker.open("a", params())
+    talker.feed("a", TextChunk(LONG))
+    talker.end_input("a")
+    sizes = [len(emit.chunk.frames) for emit in talker.step({"a": 1})]
+    for number in range(20):
+        talker.open(str(number), params())
+    sizes += [len(emit.chunk.frames) for emit in talker.step({"a": 1})]
+    for request_id in ("a", *map(str, range(20))):
+        talker.close(request_id)
+    assert sizes == [8 + CONTEXT_FRAMES, 16]
+
+
 def test_talkers_of_a_process_share_the_voice_and_count_each_others_requests(talker):
     other = TalkerStage(TalkerConfig(device="cpu"))
     other.load()
