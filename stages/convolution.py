@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from stages.talker.onnx_weights import OnnxWeights
 
 _BLOCK = 16
-_SMALL_BLOCK = 8
-_MAX_SMALL_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +71,8 @@ class Dense:
 
     For the short, wide signals of the text side. oneDNN's convolution lays out its weights anew in
     every call, which is half of the time there, and a number of rows that it has not seen costs a
-    millisecond: so the weights are laid out once, and rows are computed in blocks of 8, many in
-    blocks of 16. `gains`: equal parts of the outputs are multiplied by these.
+    millisecond: so the weights are laid out once, and rows are computed in blocks of 16. `gains`:
+    equal parts of the outputs are multiplied by these.
     """
 
     def __init__(
@@ -110,11 +108,10 @@ class Dense:
 def _columns(rows: Tensor, num_rows: int, size: int, dilation: int) -> Tensor:
     """[num_rows, size * channels], and rows of zeros to the end of a block: what each output of a
     convolution over `rows` reads."""
-    block = _SMALL_BLOCK if num_rows <= _MAX_SMALL_ROWS else _BLOCK
-    if size == 1 and num_rows % block == 0:
+    if size == 1 and num_rows % _BLOCK == 0:
         return rows
     channels, (step, _) = rows.shape[1], rows.stride()
-    columns = rows.new_empty(-(-num_rows // block) * block, size, channels)
+    columns = rows.new_empty(-(-num_rows // _BLOCK) * _BLOCK, size, channels)
     read = rows.as_strided((num_rows, size, channels), (step, step * dilation, 1))
     columns[:num_rows].copy_(read)
     columns[num_rows:].zero_()
