@@ -52,18 +52,22 @@ class Parameters:
             number += 1
         return number
 
-    def bias(self, module: str) -> Tensor | None:
-        """The bias of a convolution, or None if it has none."""
-        return self.optional(f"{module}.bias")
+    def convolution(self, module: str) -> tuple[Tensor, Tensor]:
+        """Weight [out, in, size] and bias [out] of a convolution."""
+        weight = self.tensor(f"{module}.weight")
+        bias = self.optional(f"{module}.bias")
+        return weight, weight.new_zeros(len(weight)) if bias is None else bias
 
     def dense(self, *modules: str) -> Dense:
         """The convolution of this name, its dilation from the file; of several that read the same,
         one that gives their outputs side by side."""
-        return Dense(self, *modules)
+        weights, biases = zip(*map(self.convolution, modules), strict=True)
+        dilation = self.onnx.convolutions[modules[0]]["dilations"][0]
+        return Dense(torch.cat(weights), torch.cat(biases), dilation)
 
     def optional_dense(self, module: str) -> Dense | None:
         """The convolution of this name, or None if the voice has none."""
-        return Dense(self, module) if self.has(module) else None
+        return self.dense(module) if self.has(module) else None
 
 
 class Dense:
@@ -71,23 +75,16 @@ class Dense:
 
     For the short, wide signals of the text side. oneDNN's convolution lays out its weights anew in
     every call, which is half of the time there, and a number of rows that it has not seen costs a
-    millisecond: so the weights are laid out once, and rows are computed in blocks of 16. `gains`:
-    equal parts of the outputs are multiplied by these.
+    millisecond: so the weights are laid out once, and rows are computed in blocks of 16.
     """
 
-    def __init__(
-        self, parameters: Parameters, *modules: str, gains: tuple[float, ...] = (1.0,)
-    ) -> None:
-        weight = torch.cat([parameters.tensor(f"{module}.weight") for module in modules])
-        biases = [bias for module in modules if (bias := parameters.bias(module)) is not None]
+    def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1) -> None:
+        """`weight` is [out, in, size], `bias` [out]; computed in their dtype."""
         self.out_channels, self.in_channels, self._size = weight.shape
-        gain = weight.new_tensor(gains).repeat_interleave(self.out_channels // len(gains))
-        weight = weight * gain[:, None, None]
-        self._dilation = parameters.onnx.convolutions[modules[0]]["dilations"][0]
-        self.reach = (self._size - 1) // 2 * self._dilation
+        self._dilation = dilation
+        self.reach = (self._size - 1) // 2 * dilation
         columns = weight.transpose(1, 2).reshape(self.out_channels, -1).contiguous()
-        bias = torch.cat(biases) * gain if biases else None
-        self._linear = Linear(columns, parameters.dtype, bias)
+        self._linear = Linear(columns, weight.dtype, bias)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """The same number of rows; there are zeros beyond both ends."""
@@ -148,8 +145,8 @@ class Conv:
     """
 
     def __init__(self, parameters: Parameters, module: str, scale: float = 1.0) -> None:
-        weight = parameters.tensor(f"{module}.weight") * scale
-        self._bias = parameters.bias(module)
+        weight, self._bias = parameters.convolution(module)
+        weight = weight * scale
         self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
         self.reach = (weight.shape[2] - 1) // 2 * self._dilation
         self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)

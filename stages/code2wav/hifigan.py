@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from stages.convolution import Conv, Dense, Parameters, Up, Window
+from stages.convolution import Conv, Parameters, Up, Window
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,7 +89,7 @@ class HifiGan:
     def __init__(self, parameters: Parameters) -> None:
         self._device, self._dtype = parameters.device, parameters.dtype
         self.hop = parameters.onnx.hop
-        self._pre = Dense(parameters, "dec.conv_pre")
+        self._pre = parameters.dense("dec.conv_pre")
         self._speakers = parameters.optional("emb_g.weight")
         self._speaker = parameters.optional_dense("dec.cond")
         num_stages = parameters.count("dec.ups.{}")

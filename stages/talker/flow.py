@@ -23,20 +23,48 @@ _GAINS = (2.0, 1.0)  # what `_gate` wants of both halves
 
 
 class _Coupling:
-    """One coupling: half of the channels shifts the other by a WaveNet. The weights."""
+    """One coupling: half of the channels shifts the other by a WaveNet. The weights.
+
+    What the layers skip to the end is only summed there and goes through a linear layer, `post`, so
+    each layer's weights for it have that in them already. `pre` gives its bias besides, as the
+    first of the sum.
+    """
 
     def __init__(self, parameters: Parameters, module: str) -> None:
-        self.pre = Dense(parameters, f"{module}.pre")
-        self.post = Dense(parameters, f"{module}.post")
+        weight, bias = parameters.convolution(f"{module}.pre")
+        post, post_bias = parameters.convolution(f"{module}.post")
+        self.width = len(weight)
+        blank = weight.new_zeros(len(post), *weight.shape[1:])
+        self.pre = Dense(torch.cat([weight, blank]), torch.cat([bias, -post_bias]))
         self.speaker = parameters.optional_dense(f"{module}.enc.cond_layer")
+        num_layers = parameters.count(f"{module}.enc.in_layers.{{}}")
         self.layers = [
             (
-                Dense(parameters, f"{module}.enc.in_layers.{layer}", gains=_GAINS),
-                Dense(parameters, f"{module}.enc.res_skip_layers.{layer}"),
+                _gate_of(parameters, f"{module}.enc.in_layers.{layer}"),
+                _res_skip_of(parameters, f"{module}.enc.res_skip_layers.{layer}", -post[:, :, 0]),
             )
-            for layer in range(parameters.count(f"{module}.enc.in_layers.{{}}"))
+            for layer in range(num_layers)
         ]
         self.reach = sum(gate.reach for gate, _ in self.layers)
+
+
+def _gate_of(parameters: Parameters, module: str) -> Dense:
+    weight, bias = parameters.convolution(module)
+    gains = weight.new_tensor(_GAINS).repeat_interleave(len(weight) // len(_GAINS))
+    dilation = parameters.onnx.convolutions[module]["dilations"][0]
+    return Dense(weight * gains[:, None, None], bias * gains, dilation)
+
+
+def _res_skip_of(parameters: Parameters, module: str, post: Tensor) -> Dense:
+    """What is added to the hidden rows (not in the last layer), and what is skipped through `post`,
+    [out, width]."""
+    parts = parameters.convolution(module)
+    num_res = len(parts[0]) - post.shape[1]
+    weight, bias = (
+        torch.cat([p[:num_res], torch.tensordot(post.double(), p[num_res:].double(), 1).to(p)])
+        for p in parts
+    )
+    return Dense(weight, bias)
 
 
 class Flow:
@@ -77,20 +105,18 @@ class _CouplingStream:
     def feed(self, rows: Tensor, *, last: bool) -> Tensor:
         coupling = self._coupling
         half = rows.shape[1] // 2
-        hidden = coupling.pre(rows[:, :half])
-        width = hidden.shape[1]
-        state = functional.pad(hidden, (0, width))  # hidden, and what layers skipped to the end
+        state = coupling.pre(rows[:, :half])  # hidden, and what layers skipped to the end
         for number in range(len(coupling.layers)):
-            state = self._layer(number, state, width, last=last)
+            state = self._layer(number, state, last=last)
         if self._coming is not None:
             rows = torch.cat([self._coming, rows])
         done = len(state)
         self._coming = rows[done:].clone()
         kept, shifted = rows[:done, :half], rows[:done, half:]
-        return torch.cat([kept, shifted - coupling.post(state[:, -width:])], dim=1)
+        return torch.cat([kept, shifted + state[:, -half:]], dim=1)
 
-    def _layer(self, number: int, state: Tensor, width: int, *, last: bool) -> Tensor:
-        gate, res_skip = self._coupling.layers[number]
+    def _layer(self, number: int, state: Tensor, *, last: bool) -> Tensor:
+        width, (gate, res_skip) = self._coupling.width, self._coupling.layers[number]
         before = self._read[number]
         if before is None:
             before = state.new_zeros(gate.reach, state.shape[1])
@@ -105,9 +131,7 @@ class _CouplingStream:
             gated += self._biases[number]
         state = state[gate.reach : len(state) - gate.reach]
         change = res_skip.blocks(_gate(gated, width))[: len(state)]
-        if change.shape[1] == width:  # the last layer changes nothing but what is skipped
-            return state[:, width:] + change
-        return state + change
+        return state[:, -change.shape[1] :] + change
 
 
 def _gate(rows: Tensor, width: int) -> Tensor:
