@@ -1,7 +1,7 @@
 """espeak-ng, the phonemizer that Piper's voices were trained with. An optional extra (GPL-3.0).
 
 The library is found by `espeakng_loader` and called through `phonemizer`'s wrapper. It keeps its
-state in globals, so that a process has one, behind a lock, and sets the language for each call.
+state in globals, so that a process has one, behind a lock, and one language at a time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 _lock = Lock()
 _LANGUAGE_FLAG = re.compile(r"\([^)]+\)")  # around words of another language, as in "(fr)"
@@ -28,6 +28,8 @@ def _library() -> Any:
 class EspeakPhonemizer:
     """Any language that espeak-ng has; 0.1 ms per clause."""
 
+    _set_to: ClassVar[str] = ""  # the library's language; setting it takes longer than a clause
+
     def __init__(self, language: str) -> None:
         self._language = language
         self.clause("a")
@@ -36,6 +38,8 @@ class EspeakPhonemizer:
         """See `Phonemizer`. espeak's own clause breaks inside `text` become spaces."""
         with _lock:
             library = _library()
-            library.set_voice(self._language)
+            if EspeakPhonemizer._set_to != self._language:
+                library.set_voice(self._language)
+                EspeakPhonemizer._set_to = self._language
             sounds: str = library.text_to_phonemes(text)
         return " ".join(_LANGUAGE_FLAG.sub("", sounds.replace("_", "")).split())
