@@ -92,6 +92,11 @@ class Orchestrator:
         self._stopping = False
         self.stats = Stats(len(self._stages))
 
+    @property
+    def is_up(self) -> bool:
+        """Whether every stage takes requests. A worker that runs again is heard of a moment later."""
+        return not self._down
+
     # The faces: for the seed's cases, and for the server.
 
     @property

@@ -146,9 +146,9 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether every stage of every model has a worker that runs."""
+        """Whether every stage of every model has a worker that runs, and is known to."""
         up = self._deployment is not None and self._deployment.is_up
-        return bool(self._served) and up
+        return bool(self._served) and up and all(each.is_up for each in self._orchestrators)
 
     @property
     def stages(self) -> Sequence[StageState]:

@@ -100,10 +100,13 @@ async def test_without_any_worker_a_stage_is_down_and_with_the_first_it_is_back(
         for talker in fleet.stages[1]:
             talker.die()
         await settle()
+        assert not fleet.chat.is_up
         with pytest.raises(UnavailableError):
             await fleet.chat.add_request("a", first(2))
         fleet.stages[1][1].revive()
+        assert not fleet.chat.is_up  # who asks now is still refused
         await settle()
+        assert fleet.chat.is_up
         await chat(fleet, "b")
         assert "b" in fleet.stages[1][1].open
 

@@ -141,7 +141,7 @@ async def test_a_killed_node_during_20_streams_gives_20_endings_and_a_next_reque
         errors = endings(streams)
         assert len(errors) == 20
         assert sum(error is not None for error in errors) > 0
-        await until(lambda: served.deployment.is_up)
+        await until(lambda: served.deployment.is_up and served.orchestrator.is_up)
         assert (await served.speak())[-1].error is None
         await until(lambda: all(w.is_up for w in on_node), 60)
         assert all(w.node_id != doomed for w in on_node)
