@@ -94,7 +94,7 @@ class Orchestrator:
 
     @property
     def is_up(self) -> bool:
-        """Whether every stage takes requests. A worker that runs again is heard of a moment later."""
+        """Whether every stage takes requests: later than its worker runs again, by a moment."""
         return not self._down
 
     # The faces: for the seed's cases, and for the server.

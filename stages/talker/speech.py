@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from stages.talker.text.reading import Phrase, Reader
     from stages.talker.voice import PiperVoice
 
-# Of the largest slice. A decoder makes a chunk of each slice, so that what is handed on can be
-# heard: the first slice of a phrase has its context besides.
-MAX_FRAMES = 128
+# Of the largest slice: a frame of it costs a tenth less than of half of it. A decoder makes a chunk
+# or two of each slice, so that what is handed on can be heard: the first slice of a phrase has its
+# context besides.
+MAX_FRAMES = 256
 CONTEXT_FRAMES = 11
 MAX_WAITING_PIECES = 3
 

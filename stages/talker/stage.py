@@ -7,6 +7,7 @@ while the last are not written yet. Requests of one voice share it.
 
 from __future__ import annotations
 
+import sys
 import time
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.speech import CONTEXT_FRAMES, MAX_FRAMES, Speaker, Speech
+from stages.talker.speech import CONTEXT_FRAMES, Speaker, Speech
 from stages.talker.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
 from stages.talker.text.reading import Reader
 from stages.talker.text.traced import Traced
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
 # Frames of a request's first slice, and up to how many open requests, of all talkers here: small
 # ones cost more and last less, and who has little in hand runs dry when others begin.
-_FIRST_FRAMES = ((8, 1), (16, 8), (64, 17))
+_FIRST_FRAMES = ((8, 1), (16, 8), (64, 17), (128, sys.maxsize))
 _speakers: Shared[Speaker] = Shared()
 _talkers: WeakSet[TalkerStage] = WeakSet()  # of this process
 _counting = Lock()
@@ -137,7 +138,7 @@ class TalkerStage:
     def _first_frames(self) -> int:
         with _counting:
             num_open = sum(len(talker._speeches) for talker in _talkers)
-        return next((frames for frames, most in _FIRST_FRAMES if num_open <= most), MAX_FRAMES)
+        return next(frames for frames, most in _FIRST_FRAMES if num_open <= most)
 
     def close(self, request_id: str) -> None:
         """See `Stage`."""
@@ -151,6 +152,6 @@ def _warm(speaker: Speaker, params: TalkerParams) -> None:
         for phrase in speaker.reader.read(Traced.of(text), words=False):
             scales, noise = speaker.scales(params), phrase_noise(0, 0)
             latents = speaker.model.encode(phrase.ids, scales, noise)
-            for number in range(5):
+            for number in range(6):
                 if not latents.complete:
                     speaker.model.flow(latents, (8 << number) + CONTEXT_FRAMES)
