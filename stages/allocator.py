@@ -14,6 +14,7 @@ _MADV_COLLAPSE = 25
 _PAGE = 4096
 _LARGE_PAGE = 2 << 20
 _PRESENT = np.uint64(1 << 63)
+_PAGEMAP = Path("/proc/self/pagemap")
 
 
 def keep_freed_memory() -> None:
@@ -37,9 +38,10 @@ def give_back_freed_memory() -> None:
 def use_large_pages() -> None:
     """Move what is in memory now, above all weights, into pages of 2 MB. The processor finds those
     sooner: 4 to 6% of the time of speech (docs/log.md). Only where all of one is in use already, so
-    that the process does not grow. Does nothing where the kernel cannot (Linux before 6.1).
+    that the process does not grow. Does nothing where the kernel cannot (Linux before 6.1, or built
+    without large pages or without telling which pages are in memory).
     """
-    if sys.platform != "linux":
+    if sys.platform != "linux" or not _PAGEMAP.exists():
         return
     madvise = ctypes.CDLL(None).madvise
     for begin, end in _ranges():
@@ -61,7 +63,7 @@ def _ranges() -> list[tuple[int, int]]:
 
 def _in_use(begin: int, end: int) -> list[int]:
     """Where large pages would begin of which every page is there."""
-    with Path("/proc/self/pagemap").open("rb") as pagemap:
+    with _PAGEMAP.open("rb") as pagemap:
         pagemap.seek(begin // _PAGE * 8)
         entries = np.frombuffer(pagemap.read((end - begin) // _PAGE * 8), np.uint64)
     pages = (entries & _PRESENT).reshape(-1, _LARGE_PAGE // _PAGE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stages import allocator
 from stages.allocator import use_large_pages
 
 MB = 1 << 20
@@ -30,7 +31,12 @@ def kilobytes(address, kind):
     raise AssertionError(f"no {kind} at {address:x}")
 
 
-@pytest.mark.skipif(sys.platform != "linux" or kernel() < (6, 1), reason="needs MADV_COLLAPSE")
+@pytest.mark.skipif(
+    sys.platform != "linux"
+    or kernel() < (6, 1)
+    or not Path("/sys/kernel/mm/transparent_hugepage").exists(),
+    reason="needs MADV_COLLAPSE",
+)
 def test_large_pages_take_what_is_wholly_in_use_and_nothing_else():
     with mmap.mmap(-1, 32 * MB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         memory.madvise(mmap.MADV_NOHUGEPAGE)  # until it is filled
@@ -41,9 +47,17 @@ def test_large_pages_take_what_is_wholly_in_use_and_nothing_else():
         memory.madvise(mmap.MADV_HUGEPAGE)
         view = ctypes.c_char.from_buffer(memory)
         address = ctypes.addressof(view)
-        in_use, large = kilobytes(address, "Rss"), kilobytes(address, "AnonHugePages")
-        use_large_pages()
+        in_use = kilobytes(address, "Rss")
+        for _ in range(9):  # the kernel may be busy with one of the pages just now
+            use_large_pages()
+            if kilobytes(address, "AnonHugePages") >= 6 * 1024:  # it may also come first by itself
+                break
         assert memory[: len(used)] == used
-        assert kilobytes(address, "AnonHugePages") - large >= 6 * 1024
+        assert kilobytes(address, "AnonHugePages") >= 6 * 1024
         assert kilobytes(address, "Rss") - in_use < 2 * 1024
         del view
+
+
+def test_where_the_kernel_does_not_tell_what_is_in_memory_nothing_happens(monkeypatch, tmp_path):
+    monkeypatch.setattr(allocator, "_PAGEMAP", tmp_path / "pagemap")
+    use_large_pages()
