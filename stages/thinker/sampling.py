@@ -115,12 +115,8 @@ def _mix(state: int) -> int:
 def _is_plain(draw: Draw) -> bool:
     """Whether nothing but the temperature shapes the distribution."""
     sampling = draw.sampling
-    whole = sampling.top_p >= 1 and not sampling.top_k
-    return whole and sampling.temperature > 0 and _is_untouched(draw)
-
-
-def _is_untouched(draw: Draw) -> bool:
-    return not (draw.sampling.bias or draw.written) and draw.allowed is None
+    untouched = not (sampling.bias or draw.written) and draw.allowed is None
+    return untouched and sampling.temperature > 0 and sampling.top_p >= 1 and not sampling.top_k
 
 
 def _draw_together(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
