@@ -43,7 +43,7 @@ class Effort:
 
 FULL = Effort(
     rounds=2,
-    bursts={1: 5, 2: 3, 4: 2, 8: 2, 16: 1, 32: 1, 64: 1},
+    bursts={1: 10, 2: 3, 4: 2, 8: 2, 16: 1, 32: 1, 64: 1},
     closed={8: 3},
     open_shares=(0.3, 0.6, 0.9),
     open_s=20.0,
