@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Samples = np.ndarray[Any, np.dtype[np.float32]]
 
 OUTPUT_HZ = 24_000
-SIZES = (8, 16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes the next larger
+SIZES = (5, 16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes the next larger
 MAX_WAITING_FRAMES = 128
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Of the largest slice: a frame of it costs a tenth less than of half of it. A decoder makes a chunk
 # or two of each slice, so that what is handed on can be heard: the first slice of a phrase has its
 # context besides.
+_MIN_FRAMES = 16  # of all but the first
 MAX_FRAMES = 256
 CONTEXT_FRAMES = 11
 MAX_WAITING_PIECES = 3
@@ -103,8 +104,7 @@ class Speech:
     def next_chunk(self, first_frames: int) -> LatentChunk | None:
         """The next slice of frames, of the phrase after where one is done; None if none is left.
 
-        Encodes at most one phrase. `first_frames`: of the request's first slice; each of the next
-        has twice as many, up to the largest.
+        Encodes at most one phrase. `first_frames`: of the request's first slice.
         """
         while self._spoken is None:
             if self._phrases:
@@ -130,7 +130,8 @@ class Speech:
         return _Spoken(latents, pause_s, caption)
 
     def _slice(self, spoken: _Spoken, first_frames: int) -> LatentChunk:
-        size = self._slice_frames = min(MAX_FRAMES, 2 * self._slice_frames or first_frames)
+        last_size = self._slice_frames
+        size = self._slice_frames = size_after(last_size) if last_size else first_frames
         first = spoken.latents.num_fed == 0
         if first:
             size += CONTEXT_FRAMES
@@ -141,6 +142,11 @@ class Speech:
             self._spoken = None
         pause_s = spoken.pause_s if last else 0.0
         return LatentChunk(frames, first, last, pause_s, spoken.caption if first else None)
+
+
+def size_after(num_frames: int) -> int:
+    """Frames of the slice after one of `num_frames`."""
+    return min(MAX_FRAMES, max(_MIN_FRAMES, 2 * num_frames))
 
 
 def _caption(phrase: Phrase, latents: Latents) -> Caption:

@@ -22,7 +22,7 @@ from stages.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.playback import Playback
 from stages.stage import Emit, blame
 from stages.talker.onnx_weights import read_onnx
-from stages.talker.speech import CONTEXT_FRAMES, MAX_FRAMES, Speaker, Speech
+from stages.talker.speech import CONTEXT_FRAMES, MAX_FRAMES, Speaker, Speech, size_after
 from stages.talker.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
 from stages.talker.text.reading import Reader
 from stages.talker.text.traced import Traced
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
 # Frames of a request's first slice, and up to how many open requests, of all talkers here: small
 # ones cost more and last less, and who has little in hand runs dry when others begin.
-_FIRST_FRAMES = ((8, 1), (16, 8), (64, 17), (128, sys.maxsize))
+_FIRST_FRAMES = ((5, 1), (16, 8), (64, 17), (128, sys.maxsize))
 _speakers: Shared[Speaker] = Shared()
 _talkers: WeakSet[TalkerStage] = WeakSet()  # of this process
 _counting = Lock()
@@ -159,5 +159,5 @@ def _warm(speaker: Speaker, params: TalkerParams) -> None:
         latents = model.encode(ids, scales, noise)
         model.flow(latents, frames + CONTEXT_FRAMES)
         while not latents.complete and frames < MAX_FRAMES:
-            frames *= 2
+            frames = size_after(frames)
             model.flow(latents, frames)

@@ -72,12 +72,12 @@ def durations_s(code2wav):
 
 def test_a_chunk_is_made_as_soon_as_the_context_of_the_smallest_is_there(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
-    frames = frames_of(19)
-    code2wav.feed("a", LatentChunk(frames[:18], first=True, last=False))
+    frames = frames_of(16)
+    code2wav.feed("a", LatentChunk(frames[:15], first=True, last=False))
     assert not code2wav.ready("a")
-    code2wav.feed("a", LatentChunk(frames[18:], first=False, last=False))
+    code2wav.feed("a", LatentChunk(frames[15:], first=False, last=False))
     FIRST_SOUNDS.begin("a")  # as the talker did
-    assert list(durations_s(code2wav)) == [pytest.approx(8 * 256 / 22050, abs=0.043)]
+    assert list(durations_s(code2wav)) == [pytest.approx(5 * 256 / 22050, abs=0.043)]
     assert FIRST_SOUNDS.num_coming == 0
     code2wav.close("a")
 

@@ -30,7 +30,7 @@ def test_pieces_come_in_slices_with_their_ends_marked(speak):
     assert chunks[-1].last
     assert sum(firsts) == 3
     assert [chunk.pause_s for chunk in chunks if chunk.last] == [0.2, 0.2, 0.0]
-    assert len(chunks[0].frames) == 8 + CONTEXT_FRAMES
+    assert len(chunks[0].frames) == 5 + CONTEXT_FRAMES
     assert end == SpeechEnd(num_frames=len(frames_of(chunks)))
     assert chunks[0].frames.shape[1] == 192
     assert chunks[0].frames.dtype == torch.float32
@@ -54,7 +54,7 @@ LONG = "The train leaves from the second platform at a quarter past nine, and is
 
 
 @pytest.mark.parametrize(
-    ("num_open", "slice_frames"), [(1, 8), (2, 16), (8, 16), (9, 64), (18, 128)]
+    ("num_open", "slice_frames"), [(1, 5), (2, 16), (8, 16), (9, 64), (18, 128)]
 )
 def test_the_more_are_open_the_larger_a_first_slice_is(talker, num_open, slice_frames):
     ids = [str(number) for number in range(num_open)]
@@ -78,7 +78,7 @@ def test_who_began_alone_goes_on_in_small_slices_when_others_come(talker):
     sizes += [len(emit.chunk.frames) for emit in talker.step({"a": 1})]
     for request_id in ("a", *map(str, range(20))):
         talker.close(request_id)
-    assert sizes == [8 + CONTEXT_FRAMES, 16]
+    assert sizes == [5 + CONTEXT_FRAMES, 16]
 
 
 def test_talkers_of_a_process_share_the_voice_and_count_each_others_requests(talker):
@@ -104,7 +104,7 @@ def test_every_slice_lets_the_decoder_make_the_next_step_of_the_ramp(speak):
         held = 0 if chunk.last else CONTEXT_FRAMES
     ends = [number for number, chunk in enumerate(chunks) if chunk.last]
     whole = [size for number, size in enumerate(sizes) if number not in ends]
-    assert whole == [8, 16, 32, 64, 256]  # a whole phrase lies between the last two
+    assert whole == [5, 16, 32, 64, 256]  # a whole phrase lies between the last two
 
 
 def test_speed_divides_durations(speak):
