@@ -6,7 +6,7 @@ import gc
 import signal
 import socket
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -100,7 +100,8 @@ async def serve(service: Service, listener: socket.socket, tell: Callable[[str],
     """Serve until SIGINT or SIGTERM. `tell` gets a line for people when something changes.
 
     After the signal nothing new is accepted, and streams may finish for `shutdown_s`; then, or at
-    a second signal, the rest get their error. Raises the error that kept the models from starting.
+    a second signal, the rest get their error; a third ends the process as it is. Raises the error
+    that kept the models from starting.
     """
     server = uvicorn_server(service)
     async with anyio.create_task_group() as tasks:
@@ -127,15 +128,20 @@ async def _announce(
 async def _obey_signals(
     service: Service, server: uvicorn.Server, tell: Callable[[str], None]
 ) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with (
+        ExitStack() as behind,
+        anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+    ):
         await anext(signals)
+        # Without the receiver Python would raise KeyboardInterrupt wherever it just is.
+        behind.callback(signal.signal, signal.SIGINT, signal.SIG_DFL)
         server.should_exit = True
         if running := service.admission.stats().num_running:
             limit_s = service.settings.shutdown_s
             tell(f"stopping: {running} running may take up to {limit_s:g} s; again to stop now")
         with anyio.move_on_after(service.settings.shutdown_s):
             await anext(signals)
-        await service.end_requests()
+    await service.end_requests()
 
 
 def url_of(listener: socket.socket, settings: Settings) -> str:

@@ -229,6 +229,19 @@ async def test_a_server_killed_outright_leaves_no_process(mortal):
     assert set(os.listdir("/dev/shm")) <= shared
 
 
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_ctrl_c_again_and_again_ends_the_server_quietly(executor, capfd):
+    shared = set(os.listdir("/dev/shm"))
+    command = ("server.cli", "serve", "--port", "0", "--model", "fake", "--executor", executor)
+    with server(*command) as (process, _):
+        below = children(process.pid)
+        assert until(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None)
+        assert process.returncode in (0, -signal.SIGINT)
+    assert "Traceback" not in capfd.readouterr().err
+    assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below), 5)
+    assert set(os.listdir("/dev/shm")) <= shared
+
+
 async def test_two_requests_under_one_client_id_are_both_served(faulty):
     _, port = faulty
     async with asyncio.TaskGroup() as tasks:
