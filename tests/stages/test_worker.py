@@ -63,6 +63,17 @@ class EchoStage:
         self.closed.append(request_id)
 
 
+class Neighbour:
+    """Where the workers at the other ends run; notes what was reported each time it is woken."""
+
+    def __init__(self, reports):
+        self._reports = reports
+        self.woken_after = []
+
+    def ring(self):
+        self.woken_after.append(list(self._reports))
+
+
 class Harness:
     """A worker whose mailbox ends it once there is nothing left to do."""
 
@@ -72,7 +83,8 @@ class Harness:
         self.stage = EchoStage()
         before = [MemoryConnector("before", 4)] if inlet else []
         after = [MemoryConnector("after", 2)] if outlet else []
-        port, other = Port(final, max_unread, tuple(before), tuple(after)), Flag()
+        port = Port(final, max_unread, tuple(before), tuple(after))
+        self.neighbour = other = Neighbour(self.reports)
         ends = Ends(Flag())
         ends.open([port])
         self.before = before[0].open_sender(other) if inlet else None
@@ -169,6 +181,15 @@ def test_chunks_that_come_before_the_submit_wait_for_it():
         ("a", "end", True),
     ]
     assert sender.drained("a")
+
+
+def test_a_chunk_is_reported_before_the_stage_ahead_is_woken_to_make_the_next():
+    harness = Harness(inlet=True)
+    harness.turn(submit("a", over_edge=True))
+    harness.before.open("a")
+    harness.before.send("a", TextChunk("x"))
+    assert harness.turn(Credit({"nobody": 1})) == [("a", TextChunk("x"), False)]
+    assert harness.neighbour.woken_after == [harness.reports]
 
 
 def test_an_abort_in_place_of_the_submit_frees_what_came_early():
