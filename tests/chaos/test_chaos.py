@@ -14,12 +14,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from orchestrator import Patience
 from tests.chaos.client import post
 from tests.chaos.process import children, holding, server
 
 STORM = int(os.environ.get("STORM_REQUESTS", "150"))  # noqa: TID251
 NUM_DEATHS = STORM // 100 + 1
 WORDS = " word" * 60
+UP_S = 20 + Patience().max_pause_s  # who dies again and again is started again later and later
 
 
 @pytest.fixture(params=["thread", "process"], scope="module")
@@ -132,14 +134,14 @@ async def test_in_a_storm_over_replicas_every_request_ends_once(replicated):
 
 async def a_storm_leaves_nothing(process, port):
     await storm(port, 90, seed=0, width=60)  # the web server's thread pool grows to its size
-    assert until(lambda: all_up(port))
+    assert until(lambda: all_up(port), UP_S)
     before = holding(process.pid)
     endings = await storm(port, STORM)
     assert sum(endings.values()) - endings["503"] >= STORM - NUM_DEATHS
     assert not [ending for ending in endings if ending.startswith("WRONG")], endings
     assert endings["done"] > STORM / 3, endings
     assert endings["error"] > 0, endings
-    assert until(lambda: all_up(port))
+    assert until(lambda: all_up(port), UP_S)
     assert (await post(port, *speech("all is well"))).ending == "done"
     assert until(lambda: holding(process.pid).descriptors <= before.descriptors)
     after = holding(process.pid)
@@ -173,7 +175,7 @@ async def test_a_worker_that_dies_takes_only_its_requests_with_it(faulty):
     assert (await post(port, *text_only)).ending == "done"
     refused = await post(port, *speech("hello"))
     assert refused.ending in {"503", "done"}
-    assert until(lambda: ready(port))
+    assert until(lambda: ready(port), UP_S)
     assert (await post(port, *speech("hello"))).ending == "done"
 
 
@@ -190,7 +192,7 @@ async def test_a_replica_that_dies_takes_only_its_requests_with_it(replicated):
         assert (await post(port, *speech("all is well"))).ending == "done"
     assert b"worker_died" in dying.body
     assert b"worker_died" not in other.result().body
-    assert until(lambda: talkers_up(port) == 2)
+    assert until(lambda: talkers_up(port) == 2, UP_S)
 
 
 async def test_beyond_the_limits_requests_are_refused_at_once(faulty):
