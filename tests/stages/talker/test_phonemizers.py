@@ -83,6 +83,16 @@ def test_another_language_needs_espeak():
         make_phonemizer("festival", "en-us")
 
 
+def test_espeak_is_asked_by_the_language_that_a_voice_lists_first():
+    assert make_phonemizer("espeak", "en-gb").clause("bath") == "bˈaθ"  # no voice has the name
+    with pytest.raises(ValueError, match="does not speak 'xx'"):
+        make_phonemizer("espeak", "xx")
+
+
+def test_espeak_reads_on_after_its_own_clause_breaks(espeak):
+    assert espeak.clause("one: two") == "wˌʌn tˈuː"
+
+
 def test_ids_have_marks_and_pads_and_skip_the_unknown():
     id_map = {"_": (0,), "^": (1,), "$": (2,), "a": (5,), "\u0303": (6,), ".": (7,)}
     assert phoneme_ids("ãx.", id_map) == [1, 0, 5, 0, 6, 0, 7, 0, 2]
