@@ -12,3 +12,14 @@ def quiet_logs():
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     yield
     structlog.configure(**before)
+
+
+@pytest.fixture
+def python_logs_as_before():
+    """For tests that configure them."""
+    root, web = logging.getLogger(), logging.getLogger("uvicorn")
+    handlers, level, web_level = root.handlers[:], root.level, web.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    web.setLevel(web_level)

@@ -1,7 +1,6 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
 import io
-import logging
 import os
 import signal
 import socket
@@ -23,15 +22,7 @@ from server.settings import Settings, SettingsError
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
 
-
-@pytest.fixture(autouse=True)
-def logs_as_before():
-    root, web = logging.getLogger(), logging.getLogger("uvicorn")
-    handlers, level, web_level = root.handlers[:], root.level, web.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    web.setLevel(web_level)
+pytestmark = pytest.mark.usefixtures("python_logs_as_before")
 
 
 def test_without_a_command_it_prints_its_help(capsys):

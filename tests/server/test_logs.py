@@ -12,15 +12,7 @@ from server.settings import Settings
 from tests.server.asgi import get, post
 from tests.server.bench import CHAT, SPEECH, SPOKEN, scripted
 
-
-@pytest.fixture(autouse=True)
-def log_as_before():
-    root, web = logging.getLogger(), logging.getLogger("uvicorn")
-    handlers, level, web_level = root.handlers[:], root.level, web.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    web.setLevel(web_level)
+pytestmark = pytest.mark.usefixtures("python_logs_as_before")
 
 
 def fail(error):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from benchmarks.read_back import num_errors
 from stages.messages import TalkerParams
 
 pytestmark = pytest.mark.model
@@ -32,23 +33,12 @@ def words_of(text):
     return re.findall(r"[a-z']+", text.lower())
 
 
-def errors(said, heard):
-    """Word edit distance."""
-    row = list(range(len(heard) + 1))
-    for i, word in enumerate(said, 1):
-        previous, row[0] = row[0], i
-        for j, other in enumerate(heard, 1):
-            changed = previous + (word != other)
-            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, changed)
-    return row[-1]
-
-
 def test_speech_is_recognised_to_its_last_word(speak, recognise):
     wrong, last_words = 0, 0
     for sentence in HARVARD:
         samples, _ = speak(a=(sentence, params()))["a"]
         said, heard = words_of(sentence), words_of(recognise(samples))
-        wrong += errors(said, heard)
+        wrong += num_errors(said, heard)
         last_words += heard[-1:] == said[-1:]
     assert wrong <= 0.12 * sum(len(words_of(sentence)) for sentence in HARVARD)
     assert last_words >= len(HARVARD) - 1
@@ -57,7 +47,7 @@ def test_speech_is_recognised_to_its_last_word(speak, recognise):
 def test_a_paragraph_is_recognised_across_its_pieces(speak, recognise):
     text = "Good morning to all of you. The train to London leaves at noon,\nso please be on time."
     heard = words_of(recognise(speak(a=(text, params()))["a"][0]))
-    assert errors(words_of(text), heard) <= 2
+    assert num_errors(words_of(text), heard) <= 2
     assert heard[-1] == "time"
 
 
@@ -90,4 +80,4 @@ def test_speech_is_recognised_at_other_speeds(speak, recognise, speed):
     normal, other = (len(speak(a=(text, params(speed=s)))["a"][0]) for s in (1.0, speed))
     assert other == pytest.approx(normal / speed, rel=0.1)
     heard = words_of(recognise(speak(a=(text, params(speed=speed)))["a"][0]))
-    assert errors(words_of(text), heard) <= 0.15 * len(words_of(text))
+    assert num_errors(words_of(text), heard) <= 0.15 * len(words_of(text))
