@@ -42,13 +42,8 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit status."""
     words = sys.argv[1:] if argv is None else argv
-    parser = parser_of(words)
-    options = parser.parse_args(words)
-    if options.command is None:
-        parser.print_help()
-        return 0
     try:
-        status: int = options.run(options)
+        return _run(words)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # whoever read our output has enough
@@ -59,6 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         sys.stderr.write(f"nano-omni: {error}\n")
         return 1
+
+
+def _run(words: Sequence[str]) -> int:
+    parser = parser_of(words)  # it may import for a second
+    options = parser.parse_args(words)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    status: int = options.run(options)
     return status
 
 

@@ -45,6 +45,15 @@ def test_every_command_has_help_with_examples(command, capsys):
     assert f"examples:\n  nano-omni {command}" in capsys.readouterr().out
 
 
+def test_ctrl_c_while_a_command_is_still_imported_is_quiet(monkeypatch, capsys):
+    def interrupted(_name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("server.cli.import_module", interrupted)
+    assert main(["serve"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion_knows_every_command_and_option(shell, capsys):
     assert main(["completion", shell]) == 0
