@@ -61,6 +61,10 @@ class Parameters:
         bias = self.optional(f"{module}.bias")
         return weight, weight.new_zeros(len(weight)) if bias is None else bias
 
+    def conv(self, module: str) -> Conv:
+        """The convolution of this name, its dilation from the file, for long signals."""
+        return Conv(*self.convolution(module), self.onnx.convolutions[module]["dilations"][0])
+
     def dense(self, *modules: str) -> Dense:
         """The convolution of this name, its dilation from the file; of several that read the same,
         one that gives their outputs side by side."""
@@ -143,28 +147,27 @@ class Depthwise:
 
 
 class Conv:
-    """[time, in] to [time, out], for long signals; `reach` rows at each end are only read. `scale`
-    multiplies what is read.
+    """[time, in] to [time, out], for long signals; `reach` rows at each end are only read.
 
     On a CPU oneDNN wants the weight in a layout that depends on the length of the signal, if only
     for some lengths, and half a megabyte of code for each length, so those had better be few.
     """
 
-    def __init__(self, parameters: Parameters, module: str, scale: float = 1.0) -> None:
-        weight, self._bias = parameters.convolution(module)
-        weight = weight * scale
-        self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
-        self.reach = (weight.shape[2] - 1) // 2 * self._dilation
+    def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1) -> None:
+        """`weight` is [out, in, size], `bias` [out]; computed in their dtype."""
+        self.reach = (weight.shape[2] - 1) // 2 * dilation
         self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
+        self._bias = bias
+        self._dilation = (1, dilation)
         self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
 
     def __call__(self, rows: Tensor, plus: Tensor | None = None) -> Tensor:
         """The convolution of `rows`, and `plus` added to it where it is given."""
         image = _image(rows)
         if self._laid_out is None:
-            image = functional.conv2d(image, self._weight, self._bias, dilation=(1, self._dilation))
+            image = functional.conv2d(image, self._weight, self._bias, dilation=self._dilation)
             return _rows(image) if plus is None else _rows(image).add_(plus)
-        shape = ((0, 0), (1, 1), (1, self._dilation), 1)
+        shape = ((0, 0), (1, 1), self._dilation, 1)
         weight = self._laid_out.get(len(rows))
         if weight is None:
             weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)
@@ -197,7 +200,7 @@ def _rows(image: Tensor) -> Tensor:
 
 
 class Up:
-    """[time, in] to [time * stride, out]: a transposed convolution, as one matrix product.
+    """[time, in] to [time * stride, out]: a transposed convolution, as one over the inputs.
 
     Without its padding, the `stride` outputs at an input are sums over it and the size / stride - 1
     inputs before. `scale` multiplies what is read.
@@ -208,24 +211,24 @@ class Up:
         shape = parameters.onnx.convolutions[module]
         self.stride = shape["strides"][0]
         self._padding = shape["pads"][0]
-        num_in, self.num_out, self._size = weight.shape
-        self._taps = -(-self._size // self.stride)
-        weight = functional.pad(weight, (0, self._taps * self.stride - self._size))
+        num_in, self.num_out, size = weight.shape
+        self._taps = -(-size // self.stride)
+        weight = functional.pad(weight, (0, self._taps * self.stride - size))
         weight = weight.view(num_in, self.num_out, self._taps, self.stride).flip(2)
-        columns = weight.permute(3, 1, 2, 0).reshape(self.stride * self.num_out, -1)
+        weight = weight.permute(3, 1, 0, 2).reshape(self.stride * self.num_out, num_in, -1)
         bias = parameters.tensor(f"{module}.bias")
-        self._linear = Linear(columns.contiguous(), parameters.dtype, bias.repeat(self.stride))
+        self._conv = Conv(weight, bias.repeat(self.stride))
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        num_rows, before = len(rows), self._taps - 1
-        rows = functional.pad(rows, (0, 0, before, before))
-        read = _columns(rows, num_rows + before, self._taps, 1)
-        out = self._linear(read).view(-1, self.num_out)
-        return out[self._padding : self._padding + num_rows * self.stride]
+    def __call__(self, rows: Tensor, cut: int) -> Tensor:
+        """The `stride` outputs for each row, without the first and last `cut`, which have to be as
+        many as read what is not there."""
+        out = self._conv(rows).view(-1, self.num_out)
+        begin = cut + self._padding - (self._taps - 1) * self.stride
+        return out[begin : begin + len(rows) * self.stride - 2 * cut]
 
     def reach(self, num_rows: int) -> int:
         """How many rows beside a window are read for its outputs and `num_rows` more on a side."""
-        left = (num_rows + self._size - 1 - self._padding) // self.stride
+        left = (num_rows + self._taps * self.stride - 1 - self._padding) // self.stride
         right = (num_rows + self._padding - 1) // self.stride + 1
         return max(left, right)
 
@@ -257,10 +260,11 @@ class Window:
         left, right = max(0, self.blank_left - cut), max(0, self.blank_right - cut)
         return Window(rows, self.context - cut, left, right)
 
-    def stretched(self, stride: int, rows: Tensor) -> Window:
-        """A window of `rows`, of which `stride` stand where each one of this does."""
+    def stretched(self, stride: int, cut: int, rows: Tensor) -> Window:
+        """A window of `rows`, of which `stride` stand where each one of this does, without the
+        first and last `cut`."""
         left, right = self.blank_left * stride, self.blank_right * stride
-        return Window(rows, self.context * stride, left, right)
+        return Window(self.rows, self.context * stride, left, right).less(cut, rows)
 
     def part(self, begin: int, end: int) -> Window:
         """The window of own rows `begin` to `end`, with as much context."""

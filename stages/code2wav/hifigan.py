@@ -35,7 +35,7 @@ class _ResidualBlock:
         for kinds in (("convs",), ("convs1", "convs2")):
             for step in range(parameters.count(f"{module}.{kinds[0]}.{{}}")):
                 names = [f"{module}.{kind}.{step}" for kind in kinds]
-                self._steps.append([Conv(parameters, name) for name in names])
+                self._steps.append([parameters.conv(name) for name in names])
         self.reach = sum(conv.reach for step in self._steps for conv in step)
 
     def __call__(self, window: Window, active: Window) -> Tensor:
@@ -65,8 +65,8 @@ class _Stage:
 
     def __call__(self, window: Window, context: int) -> Window:
         """The window's own rows, upsampled, with `context` rows at each end."""
-        window = window.stretched(self.up.stride, self.up(_active(window).rows))
-        window = window.inner(window.context - context - self._reach)
+        cut = window.context * self.up.stride - context - self._reach
+        window = window.stretched(self.up.stride, cut, self.up(_active(window).rows, cut))
         active = _active(window)
         total = self._within(self._blocks[0], window, active)
         for block in self._blocks[1:]:
@@ -99,7 +99,8 @@ class HifiGan:
             if name.startswith("dec.resblocks.")
         )
         per_stage = num_blocks // num_stages
-        self._post = Conv(parameters, "dec.conv_post", 1 / per_stage)
+        weight, bias = parameters.convolution("dec.conv_post")
+        self._post = Conv(weight / per_stage, bias)
         self._stages: list[_Stage] = []
         for number in range(num_stages):
             blocks = range(number * per_stage, (number + 1) * per_stage)

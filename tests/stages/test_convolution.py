@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from stages.convolution import Conv, Depthwise, Parameters
+from stages.convolution import Depthwise, Parameters
 from stages.talker.onnx_weights import OnnxWeights
 
 CHANNELS = 32
@@ -27,7 +27,7 @@ def test_one_convolution_serves_signals_of_any_length(size, dilation):
     generator = np.random.default_rng(1)
     weight = generator.normal(0, 0.1, (CHANNELS, CHANNELS, size)).astype(np.float32)
     parameters = parameters_of(weight, dilation)
-    conv = Conv(parameters, "c")
+    conv = parameters.conv("c")
     for num_rows in (1, 40, 300, 1, 5000):
         rows = torch.from_numpy(generator.normal(size=(num_rows + 2 * conv.reach, CHANNELS)))
         rows = rows.float()
