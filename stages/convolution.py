@@ -147,27 +147,29 @@ class Depthwise:
 
 
 class Conv:
-    """[time, in] to [time, out], for long signals; `reach` rows at each end are only read.
+    """[time, in] to [time / stride, out], for long signals; `reach` rows at each end are only read.
 
     On a CPU oneDNN wants the weight in a layout that depends on the length of the signal, if only
     for some lengths, and half a megabyte of code for each length, so those had better be few.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1, stride: int = 1) -> None:
         """`weight` is [out, in, size], `bias` [out]; computed in their dtype."""
-        self.reach = (weight.shape[2] - 1) // 2 * dilation
+        self.reach = (weight.shape[2] - stride) // 2 * dilation
         self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         self._bias = bias
-        self._dilation = (1, dilation)
+        self._stride, self._dilation = (1, stride), (1, dilation)
         self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
 
     def __call__(self, rows: Tensor, plus: Tensor | None = None) -> Tensor:
         """The convolution of `rows`, and `plus` added to it where it is given."""
         image = _image(rows)
         if self._laid_out is None:
-            image = functional.conv2d(image, self._weight, self._bias, dilation=self._dilation)
+            image = functional.conv2d(
+                image, self._weight, self._bias, self._stride, dilation=self._dilation
+            )
             return _rows(image) if plus is None else _rows(image).add_(plus)
-        shape = ((0, 0), (1, 1), self._dilation, 1)
+        shape = ((0, 0), self._stride, self._dilation, 1)
         weight = self._laid_out.get(len(rows))
         if weight is None:
             weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)

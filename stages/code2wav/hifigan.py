@@ -10,6 +10,7 @@ whose shapes are few: each takes half a megabyte of code.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _SLOPE = 0.1
 _LAST_SLOPE = 0.01
+_AT_ONCE = 16  # samples
 _TILE_FRAMES = 16  # a tile is a multiple of it
 _TILE_BYTES = 2**20  # of a signal in a tile, or less
 
@@ -83,6 +85,18 @@ class _Stage:
         return self.up.reach(num_rows + self._reach)
 
 
+def _post(parameters: Parameters, scale: float) -> Conv:
+    """`conv_post`, rows to one sample each, as one that gives `_AT_ONCE` of them: oneDNN computes
+    16 outputs or more, so it had better be those of 16 samples, though most weights are then zero."""
+    weight, bias = parameters.convolution("dec.conv_post")
+    _, channels, size = weight.shape
+    at_once = math.gcd(_AT_ONCE, parameters.onnx.hop)
+    band = weight.new_zeros(at_once, channels, size + at_once - 1)
+    for number in range(at_once):
+        band[number, :, number : number + size] = weight[0] * scale
+    return Conv(band, bias.repeat(at_once), stride=at_once)
+
+
 class HifiGan:
     """Latent frames to `hop` samples each; `reach` frames of context on each side are exact."""
 
@@ -99,8 +113,7 @@ class HifiGan:
             if name.startswith("dec.resblocks.")
         )
         per_stage = num_blocks // num_stages
-        weight, bias = parameters.convolution("dec.conv_post")
-        self._post = Conv(weight / per_stage, bias)
+        self._post = _post(parameters, 1 / per_stage)
         self._stages: list[_Stage] = []
         for number in range(num_stages):
             blocks = range(number * per_stage, (number + 1) * per_stage)
@@ -160,8 +173,8 @@ class HifiGan:
     def _sound(self, window: Window, num_rows: int, number: int) -> Tensor:
         """The samples of the window's first own rows, which stage `number` reads."""
         if number == len(self._stages):
-            samples = self._post(_active(window, _LAST_SLOPE).rows)
-            return samples[:num_rows, 0].float().tanh_()
+            samples = self._post(_active(window, _LAST_SLOPE).rows).flatten()
+            return samples[:num_rows].float().tanh_()
         stage, tile = self._stages[number], self._tiles[number]
         parts = []
         for begin in range(0, num_rows, tile):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from stages.convolution import Depthwise, Parameters
+from stages.convolution import Conv, Depthwise, Parameters
 from stages.talker.onnx_weights import OnnxWeights
 
 CHANNELS = 32
@@ -35,6 +35,17 @@ def test_one_convolution_serves_signals_of_any_length(size, dilation):
         plain = expected(rows, parameters, dilation)
         torch.testing.assert_close(conv(rows), plain, rtol=0, atol=1e-4)
         torch.testing.assert_close(conv(rows, plus), plain + plus, rtol=0, atol=1e-4)
+
+
+def test_a_convolution_that_strides_reads_what_lies_between():
+    generator = np.random.default_rng(3)
+    weight = generator.normal(0, 0.1, (4, CHANNELS, 10)).astype(np.float32)
+    parameters = parameters_of(weight, 1)
+    conv = Conv(*parameters.convolution("c"), stride=4)
+    rows = torch.from_numpy(generator.normal(size=(400 + 2 * conv.reach, CHANNELS))).float()
+    wanted = expected(rows, parameters, 1, stride=4)
+    assert (conv.reach, wanted.shape) == (3, (100, 4))
+    torch.testing.assert_close(conv(rows), wanted, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("dilation", [1, 3, 9])
