@@ -161,15 +161,19 @@ class Conv:
         self._stride, self._dilation = (1, stride), (1, dilation)
         self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
 
-    def __call__(self, rows: Tensor, plus: Tensor | None = None) -> Tensor:
-        """The convolution of `rows`, and `plus` added to it where it is given."""
-        image = _image(rows)
+    def __call__(
+        self, rows: Tensor, plus: Tensor | None = None, *, in_place: bool = False
+    ) -> Tensor:
+        """The convolution of `rows`, and `plus` added to it where it is given, which may be lost if
+        it is to be `in_place`."""
         if self._laid_out is None:
+            image = rows.view(1, 1, *rows.shape).permute(0, 3, 1, 2)
             image = functional.conv2d(
                 image, self._weight, self._bias, self._stride, dilation=self._dilation
             )
-            return _rows(image) if plus is None else _rows(image).add_(plus)
-        shape = ((0, 0), self._stride, self._dilation, 1)
+            out = image.permute(0, 2, 3, 1)[0, 0]
+            return out if plus is None else out.add_(plus)
+        image, shape = _image(rows), ((0, 0), self._stride, self._dilation, 1)
         weight = self._laid_out.get(len(rows))
         if weight is None:
             weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)
@@ -177,15 +181,14 @@ class Conv:
                 known for known in list(self._laid_out.values()) if _bytes(known) == _bytes(weight)
             )
             weight = self._laid_out[len(rows)] = next(same, weight)
+        ops, how = torch.ops.mkldnn, (weight, self._bias, *shape)
         if plus is None:
-            image = torch.ops.mkldnn._convolution_pointwise(
-                image, weight, self._bias, *shape, "none", [], ""
-            )
-        else:
-            image = torch.ops.mkldnn._convolution_pointwise.binary(
-                image, _image(plus), weight, self._bias, *shape, "add", None, None, [], None
-            )
-        return _rows(image)
+            return _rows(ops._convolution_pointwise.default(image, *how, "none", [], ""))
+        add = ("add", None, None, (), None)
+        if in_place:
+            ops._convolution_pointwise_.binary(_image(plus), image, *how, *add)
+            return plus
+        return _rows(ops._convolution_pointwise.binary(image, _image(plus), *how, *add))
 
 
 def _bytes(laid_out: Tensor) -> bytes:
@@ -194,11 +197,14 @@ def _bytes(laid_out: Tensor) -> bytes:
 
 
 def _image(rows: Tensor) -> Tensor:
-    return rows.view(1, 1, *rows.shape).permute(0, 3, 1, 2)
+    num_rows, channels = rows.shape
+    size = num_rows * channels
+    return rows.as_strided((1, channels, 1, num_rows), (size, 1, size, channels))
 
 
 def _rows(image: Tensor) -> Tensor:
-    return image.permute(0, 2, 3, 1)[0, 0]
+    _, channels, _, num_rows = image.shape
+    return image.as_strided((num_rows, channels), (channels, 1))
 
 
 class Up:

@@ -48,7 +48,7 @@ class _ResidualBlock:
             for conv in first:
                 change = _active(change.less(conv.reach, conv(change.rows)))
             window = window.inner((len(window.rows) - len(change.rows)) // 2 + last.reach)
-            window.rows = last(change.rows, plus=window.rows)
+            window.rows = last(change.rows, plus=window.rows, in_place=number > 0)
         return window.rows
 
 
@@ -87,7 +87,7 @@ class _Stage:
 
 def _post(parameters: Parameters, scale: float) -> Conv:
     """`conv_post`, rows to one sample each, as one that gives `_AT_ONCE` of them: oneDNN computes
-    16 outputs or more, so it had better be those of 16 samples, though most weights are then zero."""
+    16 outputs or more. Better those of 16 samples, though most of the weights are zero then."""
     weight, bias = parameters.convolution("dec.conv_post")
     _, channels, size = weight.shape
     at_once = math.gcd(_AT_ONCE, parameters.onnx.hop)
