@@ -160,7 +160,8 @@ class HifiGan:
         rows = self._pre.inner(window.rows)
         if self._speaker is not None and self._speakers is not None:
             rows = rows + self._speaker(self._speakers[speaker : speaker + 1])
-        return self._sound(window.less(self._pre.reach, rows), end - begin, 0).cpu()
+        window = window.less(self._pre.reach, rows)
+        return self._sound(window, end - begin, 0).float().tanh_().cpu()
 
     def _window(self, frames: Tensor, begin: int, end: int) -> Window:
         """Rows `begin` to `end` with `reach` on both sides, zero where there are no frames."""
@@ -171,14 +172,13 @@ class HifiGan:
         return Window(rows, self.reach, blank_left, blank_right)
 
     def _sound(self, window: Window, num_rows: int, number: int) -> Tensor:
-        """The samples of the window's first own rows, which stage `number` reads."""
+        """The samples of the window's first own rows, which stage `number` reads, before tanh."""
         if number == len(self._stages):
-            samples = self._post(_active(window, _LAST_SLOPE).rows).flatten()
-            return samples[:num_rows].float().tanh_()
+            return self._post(_active(window, _LAST_SLOPE).rows).flatten()[:num_rows]
         stage, tile = self._stages[number], self._tiles[number]
         parts = []
         for begin in range(0, num_rows, tile):
             part = window.part(begin, min(begin + tile, window.num_own))
             wanted = min(num_rows - begin, tile) * stage.up.stride
             parts.append(self._sound(stage(part, self._reaches[number + 1]), wanted, number + 1))
-        return torch.cat(parts)
+        return torch.cat(parts) if len(parts) > 1 else parts[0]
