@@ -174,13 +174,14 @@ class Conv:
             out = image.permute(0, 2, 3, 1)[0, 0]
             return out if plus is None else out.add_(plus)
         image, shape = _image(rows), ((0, 0), self._stride, self._dilation, 1)
-        weight = self._laid_out.get(len(rows))
+        num_rows = image.shape[3]
+        weight = self._laid_out.get(num_rows)
         if weight is None:
             weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)
             same = (
                 known for known in list(self._laid_out.values()) if _bytes(known) == _bytes(weight)
             )
-            weight = self._laid_out[len(rows)] = next(same, weight)
+            weight = self._laid_out[num_rows] = next(same, weight)
         ops, how = torch.ops.mkldnn, (weight, self._bias, *shape)
         if plus is None:
             return _rows(ops._convolution_pointwise.default(image, *how, "none", [], ""))
@@ -261,7 +262,7 @@ class Window:
 
     def inner(self, cut: int) -> Window:
         """The window without `cut` rows at each end."""
-        return self.less(cut, self.rows[cut : len(self.rows) - cut])
+        return self.less(cut, self.rows[cut:-cut] if cut else self.rows)
 
     def less(self, cut: int, rows: Tensor) -> Window:
         """A window of `rows`, which stand where this one's do without `cut` at each end."""
