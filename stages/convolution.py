@@ -88,10 +88,10 @@ class Dense:
 
     def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1) -> None:
         """`weight` is [out, in, size], `bias` [out]; computed in their dtype."""
-        self.out_channels, self.in_channels, self._size = weight.shape
+        _, self.in_channels, self._size = weight.shape
         self._dilation = dilation
         self.reach = (self._size - 1) // 2 * dilation
-        columns = weight.transpose(1, 2).reshape(self.out_channels, -1).contiguous()
+        columns = weight.transpose(1, 2).reshape(len(weight), -1).contiguous()
         self._linear = Linear(columns, weight.dtype, bias)
         self._few_block = _SMALL_BLOCK if weight.numel() >= _LARGE_WEIGHT else _BLOCK
 
@@ -112,6 +112,11 @@ class Dense:
         return self._linear(_columns(rows, num_rows, self._size, self._dilation, block))
 
 
+def whole_blocks(num_rows: int) -> int:
+    """This many rows or a few more: as many as go through any `Dense` of size 1 as they are."""
+    return -(-num_rows // _BLOCK) * _BLOCK
+
+
 def _columns(rows: Tensor, num_rows: int, size: int, dilation: int, block: int = _BLOCK) -> Tensor:
     """[num_rows, size * channels], and rows of zeros to the end of a block: what each output of a
     convolution over `rows` reads."""
@@ -126,23 +131,26 @@ def _columns(rows: Tensor, num_rows: int, size: int, dilation: int, block: int =
 
 
 class Depthwise:
-    """[time, channels] to the same shape: each channel is convolved by itself. A few products per
-    value, which the general forms would lay out a matrix for, and that anew for each length."""
+    """Each channel of [time, channels] convolved by itself; `reach` rows to each side are read.
+
+    A few products per value, which the general forms would lay out a matrix for, and that anew for
+    each length.
+    """
 
     def __init__(self, parameters: Parameters, module: str) -> None:
         weight = parameters.tensor(f"{module}.weight")
-        self._taps = weight[:, 0].T.contiguous()
+        self._taps = weight[:, 0].T.contiguous().unbind()
         self._bias = parameters.tensor(f"{module}.bias")
         self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
-        self._reach = (len(self._taps) - 1) // 2 * self._dilation
+        self.reach = (len(self._taps) - 1) // 2 * self._dilation
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        """There are zeros beyond both ends."""
-        read = functional.pad(rows, (0, 0, self._reach, self._reach))
-        out = self._bias
-        for number, tap in enumerate(self._taps):
+    def inner(self, rows: Tensor) -> Tensor:
+        """Of rows of which the first and last `reach` are context, those between."""
+        num_rows = len(rows) - 2 * self.reach
+        out = torch.addcmul(self._bias, rows[:num_rows], self._taps[0])
+        for number, tap in enumerate(self._taps[1:], 1):
             begin = number * self._dilation
-            out = torch.addcmul(out, read[begin : begin + len(rows)], tap)
+            out.addcmul_(rows[begin : begin + num_rows], tap)
         return out
 
 
