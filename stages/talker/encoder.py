@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from stages.convolution import Dense
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -60,19 +62,47 @@ class _Attention:
         return padded.as_strided(shape, steps)
 
 
+class _FeedForward:
+    """Two convolutions, the first to many channels and the second back.
+
+    What the second reads would be some copies of the widest signal of all. So it computes what each
+    row gives to its neighbours and to itself, in one product, and adds that up where it belongs.
+    """
+
+    def __init__(self, parameters: Parameters, module: str) -> None:
+        self._widen = parameters.dense(f"{module}.conv_1")
+        weight, bias = parameters.convolution(f"{module}.conv_2")
+        self._size = weight.shape[2]
+        weights = weight.permute(2, 0, 1).flatten(0, 1)[:, :, None]
+        biases = bias.new_zeros(self._size, len(bias))
+        biases[self._size // 2] = bias
+        self._narrow = Dense(weights, biases.flatten())
+
+    def added(self, rows: Tensor) -> Tensor:
+        """`rows` and what is made of them."""
+        length, middle = len(rows), self._size // 2
+        reach = self._widen.reach
+        wide = self._widen.blocks(functional.pad(rows, (0, 0, reach, reach))).relu_()
+        given = self._narrow.blocks(wide)[:length].chunk(self._size, dim=1)
+        out = rows + given[middle]
+        for distance in range(1, middle + 1):
+            out[distance:] += given[middle - distance][:-distance]
+            out[:-distance] += given[middle + distance][distance:]
+        return out
+
+
 class _Layer:
     """Attention and two convolutions, each added and then normalised."""
 
     def __init__(self, parameters: Parameters, module: str, number: int) -> None:
         self._attention = _Attention(parameters, f"{module}.attn_layers.{number}")
         self._norm_1 = Norm(parameters, f"{module}.norm_layers_1.{number}")
-        self._conv_1 = parameters.dense(f"{module}.ffn_layers.{number}.conv_1")
-        self._conv_2 = parameters.dense(f"{module}.ffn_layers.{number}.conv_2")
+        self._feed_forward = _FeedForward(parameters, f"{module}.ffn_layers.{number}")
         self._norm_2 = Norm(parameters, f"{module}.norm_layers_2.{number}")
 
     def __call__(self, rows: Tensor) -> Tensor:
         rows = self._norm_1(rows + self._attention(rows))
-        return self._norm_2(rows + self._conv_2(self._conv_1(rows).relu_()))
+        return self._norm_2(self._feed_forward.added(rows))
 
 
 class TextEncoder:
