@@ -65,12 +65,10 @@ class Parameters:
         """The convolution of this name, its dilation from the file, for long signals."""
         return Conv(*self.convolution(module), self.onnx.convolutions[module]["dilations"][0])
 
-    def dense(self, *modules: str) -> Dense:
-        """The convolution of this name, its dilation from the file; of several that read the same,
-        one that gives their outputs side by side."""
-        weights, biases = zip(*map(self.convolution, modules), strict=True)
-        dilation = self.onnx.convolutions[modules[0]]["dilations"][0]
-        return Dense(torch.cat(weights), torch.cat(biases), dilation)
+    def dense(self, module: str) -> Dense:
+        """The convolution of this name, its dilation from the file."""
+        dilation = self.onnx.convolutions[module]["dilations"][0]
+        return Dense(*self.convolution(module), dilation)
 
     def optional_dense(self, module: str) -> Dense | None:
         """The convolution of this name, or None if the voice has none."""

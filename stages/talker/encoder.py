@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from stages.convolution import Dense
+from stages.convolution import Dense, whole_blocks
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,24 +35,33 @@ class _Attention:
     """Self-attention over a piece."""
 
     def __init__(self, parameters: Parameters, module: str) -> None:
-        self._mix = parameters.dense(*(f"{module}.conv_{kind}" for kind in "qkv"))
-        self._out = parameters.dense(f"{module}.conv_o")
         self._near_keys = parameters.tensor(f"{module}.emb_rel_k")[0]  # [2 * window + 1, size]
         self._near_values = parameters.tensor(f"{module}.emb_rel_v")[0]
         self._size = self._near_keys.shape[1]
         self._window = len(self._near_keys) // 2
+        weights, biases = zip(
+            *(parameters.convolution(f"{module}.conv_{kind}") for kind in "qkv"), strict=True
+        )
+        for query in (weights[0], biases[0]):
+            query /= math.sqrt(self._size)
+        self._mix = Dense(torch.cat(weights), torch.cat(biases))
+        self._out = parameters.dense(f"{module}.conv_o")
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        length, window = len(rows), self._window
-        mix = self._mix(rows).view(length, 3, -1, self._size)
-        query, key, value = mix.permute(1, 2, 0, 3)  # each [heads, phonemes, size]
-        query = query / math.sqrt(self._size)
-        scores = functional.pad(query @ key.transpose(1, 2), (window, window))
+    def mix(self, rows: Tensor) -> Tensor:
+        """Queries, keys and values of all heads, side by side."""
+        return self._mix.blocks(rows)
+
+    def __call__(self, mix: Tensor, length: int) -> Tensor:
+        window = self._window
+        heads = mix.view(len(mix), 3, -1, self._size)
+        query, key, value = heads[:length].permute(1, 2, 0, 3)  # each [heads, phonemes, size]
+        scores = functional.pad(query @ key.transpose(1, 2), (window, window), value=-math.inf)
         self._near(scores).add_(query @ self._near_keys.T)
-        weights = scores[:, :, window : window + length].softmax(dim=2)
-        near = self._near(functional.pad(weights, (window, window)))
-        mixed = weights @ value + near @ self._near_values
-        return self._out(mixed.transpose(0, 1).reshape(rows.shape))
+        weights = scores.softmax(dim=2)
+        far, near = weights[:, :, window : window + length], self._near(weights)
+        mixed = mix.new_zeros(len(mix), *heads.shape[2:])
+        torch.add(far @ value, near @ self._near_values, out=mixed[:length].transpose(0, 1))
+        return self._out.blocks(mixed.flatten(1))
 
     def _near(self, padded: Tensor) -> Tensor:
         """Of [heads, phonemes, phonemes with `window` more on both sides] what is within the window
@@ -78,45 +87,52 @@ class _FeedForward:
         biases[self._size // 2] = bias
         self._narrow = Dense(weights, biases.flatten())
 
-    def added(self, rows: Tensor) -> Tensor:
-        """`rows` and what is made of them."""
-        length, middle = len(rows), self._size // 2
-        reach = self._widen.reach
-        wide = self._widen.blocks(functional.pad(rows, (0, 0, reach, reach))).relu_()
+    def add_to(self, rows: Tensor, length: int) -> None:
+        """Add what is made of `rows` to them, in place."""
+        middle, reach = self._size // 2, self._widen.reach
+        wide = self._widen.blocks(functional.pad(rows[:length], (0, 0, reach, reach))).relu_()
         given = self._narrow.blocks(wide)[:length].chunk(self._size, dim=1)
-        out = rows + given[middle]
+        own = rows[:length]
+        own += given[middle]
         for distance in range(1, middle + 1):
-            out[distance:] += given[middle - distance][:-distance]
-            out[:-distance] += given[middle + distance][distance:]
-        return out
+            own[distance:] += given[middle - distance][:-distance]
+            own[:-distance] += given[middle + distance][distance:]
 
 
 class _Layer:
     """Attention and two convolutions, each added and then normalised."""
 
     def __init__(self, parameters: Parameters, module: str, number: int) -> None:
-        self._attention = _Attention(parameters, f"{module}.attn_layers.{number}")
+        self.attention = _Attention(parameters, f"{module}.attn_layers.{number}")
         self._norm_1 = Norm(parameters, f"{module}.norm_layers_1.{number}")
         self._feed_forward = _FeedForward(parameters, f"{module}.ffn_layers.{number}")
         self._norm_2 = Norm(parameters, f"{module}.norm_layers_2.{number}")
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        rows = self._norm_1(rows + self._attention(rows))
-        return self._norm_2(self._feed_forward.added(rows))
+    def __call__(self, rows: Tensor, length: int, mix: Tensor) -> Tensor:
+        rows = self._norm_1(self.attention(mix, length).add_(rows))
+        self._feed_forward.add_to(rows, length)
+        return self._norm_2(rows)
 
 
 class TextEncoder:
-    """Phoneme ids [phonemes] to hidden states and to mean and log scale of the prior."""
+    """Phoneme ids [phonemes] to hidden states and to mean and log scale of the prior. Of hidden
+    states there are some more, without a meaning, to the end of a block."""
 
     def __init__(self, parameters: Parameters) -> None:
-        self._embedding = parameters.tensor("enc_p.emb.weight")
+        embedding = parameters.tensor("enc_p.emb.weight")
+        embedding *= math.sqrt(embedding.shape[1])
         num_layers = parameters.count("enc_p.encoder.attn_layers.{}.conv_q")
         self._layers = [_Layer(parameters, "enc_p.encoder", n) for n in range(num_layers)]
         self._proj = parameters.dense("enc_p.proj")
+        self._embedding = embedding
+        self._first_mix = self._layers[0].attention.mix(embedding)  # of each id, always the same
 
     def __call__(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        rows = self._embedding[ids] * math.sqrt(self._embedding.shape[1])
-        for layer in self._layers:
-            rows = layer(rows)
-        mean, log_scale = torch.chunk(self._proj(rows), 2, dim=1)
+        length = len(ids)
+        ids = functional.pad(ids, (0, whole_blocks(length) - length))
+        rows = functional.embedding(ids, self._embedding)
+        mix = functional.embedding(ids, self._first_mix)
+        for number, layer in enumerate(self._layers):
+            rows = layer(rows, length, mix if number == 0 else layer.attention.mix(rows))
+        mean, log_scale = self._proj.blocks(rows)[:length].chunk(2, dim=1)
         return rows, mean, log_scale
