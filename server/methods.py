@@ -28,6 +28,8 @@ class Methods:
     def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
         self._app = app
         self._routes = routes
+        # Most of the URLs that are asked for are a route's own path, and need no search.
+        self._known = {route.path: self._search(route.path) for route in routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         allowed = self._methods_at(scope["path"]) if scope["type"] == "http" else set()
@@ -39,6 +41,9 @@ class Methods:
             await _answer(scope, allowed)(scope, receive, send)
 
     def _methods_at(self, path: str) -> set[str]:
+        return self._known.get(path) or self._search(path)
+
+    def _search(self, path: str) -> set[str]:
         found: set[str] = set()
         for route in self._routes:
             if route.path_regex.match(path):

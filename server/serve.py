@@ -88,6 +88,7 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here asks who the client is, or by which scheme it came
         backlog=BACKLOG,
         ssl_certfile=service.settings.ssl_certfile,
         ssl_keyfile=service.settings.ssl_keyfile,

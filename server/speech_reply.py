@@ -14,7 +14,7 @@ from server.audio import pcm
 from server.captions import captions_json
 from server.coding import OpenFile
 from server.errors import RefusedError
-from server.live import HeldSend, LiveResponse, never
+from server.live import HeldSend, LiveResponse
 from server.sse import DONE, event, send_events
 from server.voices import NOTHING_TO_SPEAK
 from stages.messages import AudioChunk, AudioEnd
@@ -107,7 +107,7 @@ async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: Hel
         response = StreamingResponse(
             pieces, headers=STREAM_HEADERS, media_type=plan.format.media_type
         )
-        await response(scope, never, send)
+        await response.stream_response(send)  # without its watch on the client, who is watched
 
 
 async def _send_events(

@@ -11,6 +11,7 @@ from server.chat.response import chat_response
 from server.described import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
 from server.described_errors import ERRORS, Answers
 from server.kept import Kept
+from server.plain import PlainRoute
 from server.service import Service
 from server.watch import note_body
 
@@ -22,7 +23,7 @@ ANSWERS: Answers = {
 
 def chat_routes(service: Service) -> APIRouter:
     """The routes of chats."""
-    router = APIRouter(tags=["chat"])
+    router = APIRouter(tags=["chat"], route_class=PlainRoute)
     settings = service.settings
     transcripts: Kept[str] = Kept()
 

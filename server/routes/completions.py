@@ -10,6 +10,7 @@ from server.completions.plan import plan_completion
 from server.completions.response import completion_response
 from server.described import COMPLETION_STREAM, body_of
 from server.described_errors import ERRORS, Answers
+from server.plain import PlainRoute
 from server.service import Service
 from server.watch import note_body
 
@@ -21,7 +22,7 @@ ANSWERS: Answers = {
 
 def completion_routes(service: Service) -> APIRouter:
     """The routes of bare prompts."""
-    router = APIRouter(tags=["completions"])
+    router = APIRouter(tags=["completions"], route_class=PlainRoute)
     settings = service.settings
 
     @router.post(

@@ -6,6 +6,7 @@ from openapi.speech import SpeechRequest
 from server.auth import key_of
 from server.body import read_body
 from server.described import SPEECH_ANSWERS, body_of
+from server.plain import PlainRoute
 from server.service import Service
 from server.speech import plan_speech
 from server.speech_reply import speech_response
@@ -14,7 +15,7 @@ from server.watch import note_body
 
 def speech_routes(service: Service) -> APIRouter:
     """The routes of speech."""
-    router = APIRouter(tags=["audio"])
+    router = APIRouter(tags=["audio"], route_class=PlainRoute)
     settings = service.settings
 
     @router.post(
