@@ -70,7 +70,8 @@ class HeldSend:
             raise ClientDisconnect from None
         finally:
             self._num_sending -= 1
-            self._moved_at = self._loop.time()
+            if self._num_sending:
+                self._moved_at = self._loop.time()
 
     def close(self) -> None:
         """Nothing is sent any more."""

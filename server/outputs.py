@@ -50,30 +50,25 @@ class Outputs:
 
     def __init__(self, source: AsyncIterator[OrchOutput]) -> None:
         self._source = source
-        self._finished = False
+        self._last: OrchOutput | None = None
 
     def __aiter__(self) -> Outputs:
         return self
 
     async def __anext__(self) -> Any:
-        output = await self._next()
-        if output is None:
-            raise StopAsyncIteration
+        try:
+            output = await anext(self._source)
+        except StopAsyncIteration:
+            if self._last is not None and self._last.finished:
+                raise
+            raise RuntimeError("the outputs ended without a terminal") from None
+        if output.error is not None:
+            raise output.error
+        self._last = output
         return output.data
 
     async def of_group(self) -> AsyncGenerator[OrchOutput]:
         """The outputs whole: `index` says of which request, `finished` that this one is over."""
-        while (output := await self._next()) is not None:
-            yield output
-
-    async def _next(self) -> OrchOutput | None:
-        try:
-            output = await anext(self._source)
-        except StopAsyncIteration:
-            if self._finished:
-                return None
-            raise RuntimeError("the outputs ended without a terminal") from None
-        if output.error is not None:
-            raise output.error
-        self._finished = output.finished
-        return output
+        async for _ in self:
+            assert self._last is not None
+            yield self._last

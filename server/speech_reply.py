@@ -87,8 +87,8 @@ async def speech_frames(
     async for piece in file.pieces():
         for at in range(0, len(piece), MAX_DELTA_BYTES):
             audio = b64encode(piece[at : at + MAX_DELTA_BYTES])
-            tail = _captions_of(file) if captions else b"}"
-            yield event(b'{"type":"speech.audio.delta","audio":"' + audio + b'"' + tail)
+            tail = _captions_of(file) if captions else b'"}'
+            yield event(b'{"type":"speech.audio.delta","audio":"', audio, tail)
     tokens = file.end.audio_tokens
     usage = SpeechUsage(
         input_tokens=input_tokens, output_tokens=tokens, total_tokens=input_tokens + tokens
@@ -98,7 +98,7 @@ async def speech_frames(
 
 
 def _captions_of(file: SpeechFile) -> bytes:
-    return b',"captions":' + captions_json(file.take_captions()) + b"}"
+    return b'","captions":' + captions_json(file.take_captions()) + b"}"
 
 
 async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: HeldSend) -> None:

@@ -37,7 +37,7 @@ class Chunks:
     ) -> bytes:
         """A chunk with something new, or with the reason of the end."""
         logprobs = logprobs_of(scores).wire() if scores else b"null"
-        return self._frame(delta.wire(), json.dumps(finish_reason).encode(), logprobs)
+        return self._frame((delta.wire(),), json.dumps(finish_reason).encode(), logprobs)
 
     def audio(self, delta: AudioDelta, scores: Sequence[TokenScore] = ()) -> bytes:
         """A chunk about the spoken reply."""
@@ -46,13 +46,13 @@ class Chunks:
     def sound(self, samples: bytes, captions: bytes = b"") -> bytes:
         """A chunk of samples, with captions that are JSON already."""
         said = b',"captions":' + captions if captions else b""
-        return self._frame(b'{"audio":{"data":"' + b64encode(samples) + b'"' + said + b"}}")
+        return self._frame((b'{"audio":{"data":"', b64encode(samples), b'"', said, b"}}"))
 
     def _frame(
-        self, delta: bytes, finish_reason: bytes = b"null", logprobs: bytes = b"null"
+        self, delta: Sequence[bytes], finish_reason: bytes = b"null", logprobs: bytes = b"null"
     ) -> bytes:
-        body = delta + b',"logprobs":' + logprobs + b',"finish_reason":' + finish_reason + b"}]"
-        return event(self._head + body + self._tail)
+        ending = b',"logprobs":' + logprobs + b',"finish_reason":' + finish_reason + b"}]"
+        return event(self._head, *delta, ending, self._tail)
 
 
 def usage_chunk(names: ReplyNames, usage: ChatUsage) -> bytes:

@@ -32,9 +32,9 @@ Outcome = Literal[
 ]
 
 
-def _now_s() -> float:
-    """By the loop itself: for each chunk, and AnyIO's takes four times as long to find it."""
-    return asyncio.get_running_loop().time()
+def _clock() -> Callable[[], float]:
+    """The loop's: it is asked for each chunk, and finding the loop is a system call."""
+    return asyncio.get_running_loop().time
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +45,7 @@ class Trail:
     endpoint: str
     on_over: Callable[[Trail], None]
     parent: Mapping[str, str] = field(default_factory=dict)  # W3C trace context, as it was sent
-    received_at: float = field(default_factory=_now_s)
+    received_at: float = field(init=False)
     received_unix_s: float = field(default_factory=time.time)
     model: str = UNKNOWN
     stage_names: Sequence[str] = ()
@@ -65,6 +65,12 @@ class Trail:
     records: Sequence[RequestRecord] = ()
     players: dict[int, Player] = field(default_factory=dict)  # one for each choice that is streamed
     _tokens: dict[int, int] = field(default_factory=dict)
+    _now_s: Callable[[], float] = field(default_factory=_clock)
+    _is_told: bool = False
+
+    def __post_init__(self) -> None:
+        """It begins now."""
+        self.received_at = self._now_s()
 
     @property
     def completion_tokens(self) -> int:
@@ -88,7 +94,7 @@ class Trail:
 
     def admit(self, records: Sequence[RequestRecord]) -> None:
         """It has its places, and its requests are on their way."""
-        self.admitted_at = _now_s()
+        self.admitted_at = self._now_s()
         self.records = records
         for record in records:
             record.on_end = self._settle
@@ -97,13 +103,13 @@ class Trail:
         """An output came out of the stages."""
         data = output.data
         if isinstance(data, AudioChunk):
-            self.last_audio_at = _now_s()
+            self.last_audio_at = self._now_s()
             if self.first_audio_at is None:
                 self.first_audio_at = self.last_audio_at
             self.audio_s += len(data.samples) / data.rate_hz
         elif isinstance(data, TextChunk):
             if self.first_token_at is None:
-                self.first_token_at = _now_s()
+                self.first_token_at = self._now_s()
             self._tokens[output.index] = self._tokens.get(output.index, 0) + data.num_tokens
         elif isinstance(data, TextEnd):
             self._tokens[output.index] = data.completion_tokens
@@ -113,12 +119,13 @@ class Trail:
     def wrote(self, output: OrchOutput) -> None:
         """An output of a stream was written to the socket."""
         if isinstance(output.data, AudioChunk):
-            player = self.players.setdefault(output.index, Player(BUFFER_S))
-            player.take(len(output.data.samples) / output.data.rate_hz, _now_s())
+            if (player := self.players.get(output.index)) is None:
+                player = self.players[output.index] = Player(BUFFER_S)
+            player.take(len(output.data.samples) / output.data.rate_hz, self._now_s())
 
     def end(self, status: int, outcome: Outcome) -> None:
         """The response is over."""
-        self.status, self.outcome, self.ended_at = status, outcome, _now_s()
+        self.status, self.outcome, self.ended_at = status, outcome, self._now_s()
         self._settle()
 
     def since_received_ms(self, at: float | None) -> float | None:
@@ -126,7 +133,9 @@ class Trail:
         return None if at is None else round(1000 * (at - self.received_at), 2)
 
     def _settle(self) -> None:
-        if self.is_over:
+        """Once: the last record may have ended before the response, and tell of it after that."""
+        if self.is_over and not self._is_told:
+            self._is_told = True
             self.on_over(self)
 
 

@@ -17,7 +17,7 @@ import structlog
 
 from stages.errors import StartError, WorkerDiedError
 from stages.executors.control import Linked, Stop
-from stages.executors.figures import ClockMap, Figures, Stepped, Told
+from stages.executors.figures import ClockMap, Figures, Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,9 +207,9 @@ class Executor(ABC):
         for step in told.steps:
             if step.counts:
                 self.figures.note(step)
+            began_at, ended_at = step.began_at + ahead_s, step.ended_at + ahead_s
             for (face, request_id), num in step.num_chunks.items():
-                stepped = Stepped(step.began_at, step.ended_at, num)
-                self._seats[face].worked(request_id, stepped, ahead_s)
+                self._seats[face].worked(request_id, began_at, ended_at, num)
 
     def _on_end(self, reason: str | None) -> None:
         """The worker is gone; `reason` is None where it was told to stop."""

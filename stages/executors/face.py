@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stages.executors.control import FaceReport, Order
-    from stages.executors.figures import Stepped
 
 
 class Host(Protocol):
@@ -80,10 +79,10 @@ class Seat:
             asyncio.get_running_loop().call_soon(self._tell_credit)
         self._credit[request_id] += chunks
 
-    def worked(self, request_id: str, step: Stepped, ahead_s: float) -> None:
-        """The worker told of a step; `ahead_s` maps its clock to ours."""
+    def worked(self, request_id: str, began_at: float, ended_at: float, num_chunks: int) -> None:
+        """The worker told of a step, as the request saw it."""
         if (work := self.work.get(request_id)) is not None:
-            work.add(step, ahead_s)
+            work.add(began_at, ended_at, num_chunks)
 
     def deliver(self, report: FaceReport) -> None:
         """Take one report of the worker."""

@@ -28,15 +28,6 @@ MAX_EMITS = 500  # of which the times are kept
 
 
 @dataclass(frozen=True, slots=True)
-class Stepped:
-    """A step as one request saw it: when, and how many chunks it gave."""
-
-    began_at: float
-    ended_at: float
-    num_chunks: int
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A step of a worker, as one server is told of it.
 
@@ -148,15 +139,14 @@ class StageWork:
     emitted_at: list[float] = field(default_factory=list)
     num_emitted: int = 0
 
-    def add(self, step: Stepped, ahead_s: float) -> None:
-        """Append a step that was told."""
-        began_at, ended_at = step.began_at + ahead_s, step.ended_at + ahead_s
+    def add(self, began_at: float, ended_at: float, num_chunks: int) -> None:
+        """Append a step that was told: when it was, and how many chunks it gave."""
         if self.busy:
             last_end = self.busy[-1][1]
             ended_at = max(ended_at, last_end)  # a quicker message maps to earlier times
             if began_at - last_end < SAME_STRETCH_S:
                 began_at = self.busy.pop()[0]
         self.busy.append((began_at, ended_at))
-        self.num_emitted += step.num_chunks
+        self.num_emitted += num_chunks
         room = MAX_EMITS - len(self.emitted_at)
-        self.emitted_at += [ended_at] * min(step.num_chunks, room)
+        self.emitted_at += [ended_at] * min(num_chunks, room)

@@ -10,7 +10,6 @@ from stages.executors.figures import (
     Figures,
     StageWork,
     Step,
-    Stepped,
     Told,
 )
 
@@ -81,9 +80,9 @@ def test_the_quickest_message_maps_a_clock():
 
 def test_steps_close_to_each_other_are_one_stretch():
     work = StageWork()
-    work.add(Stepped(1.0, 1.02, 1), 10.0)
-    work.add(Stepped(1.024, 1.05, 2), 10.0)
-    work.add(Stepped(1.06, 1.07, 0), 10.0)
+    work.add(11, 11.02, 1)
+    work.add(11.024, 11.05, 2)
+    work.add(11.06, 11.07, 0)
     assert work.busy == [(11.0, 11.05), (11.06, 11.07)]
     assert work.emitted_at == [11.02, 11.05, 11.05]
     assert work.num_emitted == 3
@@ -91,15 +90,15 @@ def test_steps_close_to_each_other_are_one_stretch():
 
 def test_times_stay_in_order_where_the_clock_is_mapped_better_meanwhile():
     work = StageWork()
-    work.add(Stepped(1.0, 1.02, 1), 10.0)
-    work.add(Stepped(1.021, 1.03, 1), 9.98)
+    work.add(11, 11.02, 1)
+    work.add(11.001, 11.01, 1)
     assert work.busy == [(11.0, 11.02)]
     assert work.emitted_at == [11.02, 11.02]
 
 
 def test_the_times_of_emits_are_bounded_and_their_number_is_not():
     work = StageWork()
-    work.add(Stepped(0.0, 1.0, MAX_EMITS - 1), 0.0)
-    work.add(Stepped(1.0, 2.0, 5), 0.0)
+    work.add(0, 1, MAX_EMITS - 1)
+    work.add(1, 2, 5)
     assert len(work.emitted_at) == MAX_EMITS
     assert work.num_emitted == MAX_EMITS + 4
