@@ -8,6 +8,7 @@ I8 and I10 for any order of reports. Knows nothing of HTTP and nothing of what s
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -84,8 +85,9 @@ class Orchestrator:
         self._states: dict[str, ReqState] = {}
         self._down: set[int] = set()
         self._in_q: Channel[Submission] = Channel()
-        self._stage_q: Channel[Event] = Channel()
+        self._stage_q: deque[Event] = deque()
         self._out_q: Channel[OrchOutput] = Channel()
+        self._dispatching = True  # not before the tasks run
         self._tasks = asyncio.TaskGroup()
         self._main: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
@@ -115,7 +117,7 @@ class Orchestrator:
         Who still waits for a turn hears of it when that comes: AbortedError.
         """
         self._stopping = True
-        for request_id in self._states:
+        for request_id in list(self._states):
             self._fail(request_id, AbortedError("the server is shutting down"))
         if self._main is None:
             return
@@ -208,8 +210,9 @@ class Orchestrator:
                 for stage_id in range(len(self._stages)):
                     self._tasks.create_task(self._read(stage_id))
                 self._tasks.create_task(self._handle_requests())
-                self._tasks.create_task(self._dispatch())
+                self._dispatch()
         finally:  # only a defect leaves requests here; even then none may hang
+            self._dispatching = True
             for state in list(self._states.values()):
                 state.close(AbortedError("the orchestrator stopped"), state.last_stage)
                 self._finish(state)
@@ -222,13 +225,13 @@ class Orchestrator:
             try:
                 output = await stage.next_output()
             except Exception as cause:  # noqa: BLE001 - whatever it raises, the worker is gone
-                self._stage_q.put(Died(stage_id, cause))
+                self._tell(Died(stage_id, cause))
                 if stage_id not in self._workers:
                     return
                 await self._workers[stage_id].up()
-                self._stage_q.put(Revived(stage_id))
+                self._tell(Revived(stage_id))
             else:
-                self._stage_q.put(Reported(stage_id, output))
+                self._tell(Reported(stage_id, output))
 
     async def _handle_requests(self) -> None:
         """Submit, one at a time and in order; a request that ends meanwhile gets its aborts."""
@@ -248,25 +251,41 @@ class Orchestrator:
                 if (worker := self._workers.get(item.stage_id)) is not None:
                     record.work = worker.work_of(item.request_id)
 
-    async def _dispatch(self) -> None:
+    def _tell(self, event: Event) -> None:
+        """Append an event for the dispatcher, which deals with it now unless it is at another.
+
+        It never waits, so it needs no task: to switch to one cost each output a turn of the loop.
+        """
+        self._stage_q.append(event)
+        if not self._dispatching:
+            self._dispatch()
+
+    def _dispatch(self) -> None:
         """Move states, one event at a time."""
-        while True:
-            match await self._stage_q.get():
-                case Reported(stage_id, output):
-                    self._report(stage_id, output)
-                case Died(stage_id, cause):
-                    self._lose(stage_id, cause)
-                case Revived(stage_id):
-                    self._down.discard(stage_id)
-                case Aborted(stage_id, request_id, silent):
-                    self._acknowledge(stage_id, request_id, silent)
-                case Failed(request_id, error, failed_stage):
-                    if state := self._states.get(request_id):
-                        self._close(state, error, failed_stage)
-                case Undrained(request_id):
-                    if state := self._states.get(request_id):
-                        self.stats.num_drain_timeouts += 1
-                        self._abort_rest(state)
+        self._dispatching = True
+        try:
+            while self._stage_q:
+                self._take(self._stage_q.popleft())
+        finally:
+            self._dispatching = False
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Reported(stage_id, output):
+                self._report(stage_id, output)
+            case Died(stage_id, cause):
+                self._lose(stage_id, cause)
+            case Revived(stage_id):
+                self._down.discard(stage_id)
+            case Aborted(stage_id, request_id, silent):
+                self._acknowledge(stage_id, request_id, silent)
+            case Failed(request_id, error, failed_stage):
+                if state := self._states.get(request_id):
+                    self._close(state, error, failed_stage)
+            case Undrained(request_id):
+                if state := self._states.get(request_id):
+                    self.stats.num_drain_timeouts += 1
+                    self._abort_rest(state)
 
     # What the second form replaces.
 
@@ -348,7 +367,7 @@ class Orchestrator:
     def _fail(self, request_id: str, error: Exception, stage_id: int | None = None) -> None:
         """Ask the dispatcher to end a request early; nothing happens if it is gone."""
         if request_id in self._states:
-            self._stage_q.put(Failed(request_id, error, stage_id))
+            self._tell(Failed(request_id, error, stage_id))
 
     def _report(self, stage_id: int, output: StageOutput) -> None:
         state = self._states.get(output.request_id)
@@ -383,7 +402,7 @@ class Orchestrator:
         state.record.all_final_at = loop.time()
         state.cancel_timers()
         undrained = Undrained(state.request_id)
-        state.bound = loop.call_later(self._drain_s, self._stage_q.put, undrained)
+        state.bound = loop.call_later(self._drain_s, self._tell, undrained)
 
     def _close(self, state: ReqState, error: Exception, stage_id: int | None) -> None:
         """End early: discard, abort the rest, and let the error out when all stages are in."""
@@ -420,7 +439,7 @@ class Orchestrator:
         stats.num_silent += silent
         if not silent:
             stats.abort_s.note(clock() - since)
-        self._stage_q.put(Aborted(stage_id, request_id, silent))
+        self._tell(Aborted(stage_id, request_id, silent))
 
     def _acknowledge(self, stage_id: int, request_id: str, silent: bool) -> None:
         state = self._states.get(request_id)

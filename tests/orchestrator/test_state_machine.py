@@ -198,8 +198,11 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def abort(self, data):
         name = data.draw(st.sampled_from(self.live))
-        self.orchestrator.abort(name)
+        self.runner.run(self._abort(name))
         self.runner.run(settle())
+
+    async def _abort(self, name):
+        self.orchestrator.abort(name)
 
     @precondition(lambda self: self.readers)
     @rule(data=st.data())
