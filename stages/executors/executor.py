@@ -74,7 +74,8 @@ class Executor(ABC):
     def join(self, face: Face, port: Port) -> None:
         """Do the work of one more pipeline position."""
         inlets, outlets = ([edge.name for edge in each] for each in (port.inlets, port.outlets))
-        self._seats.append(face.seat(self, len(self._seats), inlets, outlets))
+        seat = face.seat(self, len(self._seats), inlets, outlets, port.max_unread)
+        self._seats.append(seat)
         self._ports.append(port)
         for each in self.links:
             if each.receiver is self and each.name in inlets:

@@ -48,6 +48,7 @@ class Seat:
         index: int,
         inlets: Sequence[str],
         outlets: Sequence[str],
+        max_unread: int,
     ) -> None:
         self._face = face
         self.number = number  # among the seats of its face
@@ -55,12 +56,14 @@ class Seat:
         self.index = index  # among the seats of its worker
         self._inlets = inlets
         self._outlets = outlets
+        self._tell_at = max(1, max_unread // 4)
         self.is_up = False
         self.cut: set[int] = set()  # the replicas of the stage before that cannot reach it now
         self.requests: dict[str, int | None] = {}  # each with the replica of the stage before
         self.work: dict[str, StageWork] = {}  # of those that were submitted
         self.aborts: dict[str, asyncio.Future[None]] = {}  # not acknowledged yet
-        self._credit: Counter[str] = Counter()
+        self._credit: Counter[str] = Counter()  # not told yet
+        self._is_telling = False
 
     def submit(self, request_id: str, stage_input: StageInput, following: int | None) -> None:
         """Put a request that is bound to the worker into its inbox, and say where it goes next."""
@@ -74,10 +77,13 @@ class Seat:
         self.host.post(Abort(self.index, request_id, self._inlet_of(request_id)))
 
     def credit(self, request_id: str, chunks: int) -> None:
-        """The client consumed `chunks` more. Told once a turn of the loop: it wakes the worker."""
-        if not self._credit:
-            asyncio.get_running_loop().call_soon(self._tell_credit)
+        """The client consumed `chunks` more. To tell it wakes the worker, which then wants the
+        interpreter: it is told at a quarter of what may be unread, and once a turn of the loop.
+        """
         self._credit[request_id] += chunks
+        if self._credit[request_id] >= self._tell_at and not self._is_telling:
+            self._is_telling = True
+            asyncio.get_running_loop().call_soon(self._tell_credit)
 
     def worked(self, request_id: str, began_at: float, ended_at: float, num_chunks: int) -> None:
         """The worker told of a step, as the request saw it."""
@@ -116,7 +122,8 @@ class Seat:
         return None if before is None else self._inlets[before]
 
     def _tell_credit(self) -> None:
-        if self.is_up:
+        self._is_telling = False
+        if self.is_up and self._credit:
             self.host.post(Credit(dict(self._credit)))
         self._credit.clear()
 
@@ -130,6 +137,7 @@ class Seat:
             del self.requests[request_id]
             self.host.num_live -= 1
         self.work.pop(request_id, None)
+        self._credit.pop(request_id, None)
         self._face.release(request_id)
 
 
@@ -145,10 +153,15 @@ class Face:
         self._up = asyncio.Event()
 
     def seat(
-        self, host: Host, index: int, inlets: Sequence[str] = (), outlets: Sequence[str] = ()
+        self,
+        host: Host,
+        index: int,
+        inlets: Sequence[str] = (),
+        outlets: Sequence[str] = (),
+        max_unread: int = 1,
     ) -> Seat:
         """A seat at one more worker, of which it is seat `index`, with the names of its edges."""
-        seat = Seat(self, len(self._seats), host, index, inlets, outlets)
+        seat = Seat(self, len(self._seats), host, index, inlets, outlets, max_unread)
         self._seats.append(seat)
         return seat
 

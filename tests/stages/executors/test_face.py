@@ -3,9 +3,9 @@
 import anyio.lowlevel
 
 from stages.errors import WorkerDiedError
-from stages.executors.control import Credit, Submit
+from stages.executors.control import Credit, Output, Submit
 from stages.executors.face import Face
-from stages.messages import StageInput
+from stages.messages import StageInput, StageOutput
 
 
 class Host:
@@ -81,3 +81,28 @@ async def test_work_is_known_from_the_submit_until_the_worker_is_gone():
     one.worker_ended(WorkerDiedError("gone"))
     assert face.work_of("a") is None
     assert (one.work, list(other.work)) == ({}, ["b"])
+
+
+async def test_credit_is_told_at_a_quarter_of_what_may_be_unread():
+    face, host = Face(), Host("only")
+    face.seat(host, 0, max_unread=8).worker_started()
+    await submit(face, "a", "b")
+    face.credit("a", 1)
+    await anyio.lowlevel.checkpoint()
+    assert host.told == []
+    face.credit("b", 1)
+    face.credit("a", 1)
+    await anyio.lowlevel.checkpoint()
+    assert host.told == [Credit({"a": 2, "b": 1})]
+
+
+async def test_credit_of_a_request_that_is_over_is_not_told():
+    face, host = Face(), Host("only")
+    seat = face.seat(host, 0, max_unread=8)
+    seat.worker_started()
+    await submit(face, "a", "b")
+    face.credit("a", 1)
+    seat.deliver(Output(0, StageOutput("a", None, finished=True)))
+    face.credit("b", 2)
+    await anyio.lowlevel.checkpoint()
+    assert host.told == [Credit({"b": 2})]
