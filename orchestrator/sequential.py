@@ -266,6 +266,8 @@ class Orchestrator:
         try:
             while self._stage_q:
                 self._take(self._stage_q.popleft())
+        except Exception as defect:  # noqa: BLE001 - it ends the tasks, whoever told of the event
+            self._tasks.create_task(_raise(defect))
         finally:
             self._dispatching = False
 
@@ -498,3 +500,7 @@ class Orchestrator:
             if record.all_final_at is None:
                 record.all_final_at = now
             self.stats.hold_s.note(now - record.all_final_at)
+
+
+async def _raise(defect: Exception) -> None:
+    raise defect

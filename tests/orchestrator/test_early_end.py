@@ -100,6 +100,31 @@ async def test_a_silent_stage_is_aborted_after_the_drain_time_and_the_terminal_g
     assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.01)
 
 
+async def test_a_defect_ends_every_request_whoever_it_comes_out_at(stages, monkeypatch):
+    def is_broken(_state):
+        raise ZeroDivisionError
+
+    async def note_ends(orchestrator, ended):
+        while True:
+            output = await orchestrator.next_output()
+            if output.finished:
+                ended.append(output.request_id)
+
+    orchestrator = AsyncChunkOrchestrator(stages, {0, 2}, lambda k, _prompt: f"warm{k}")
+    monkeypatch.setattr(orchestrator, "_abort_rest", is_broken)  # the timer's way
+    with pytest.RaisesGroup(ZeroDivisionError):
+        async with running(orchestrator):
+            await orchestrator.add_request("r1", "hi")
+            await orchestrator.add_request("r2", "hi")
+            stages[0].report("r1", "text", finished=True)
+            stages[2].report("r1", "wav", finished=True)
+            ended = []
+            with pytest.raises(AbortedError):
+                await note_ends(orchestrator, ended)
+            assert sorted(ended) == ["r1", "r2"]
+            assert not orchestrator.is_up
+
+
 async def test_a_deadline_ends_a_request_whose_stage_stalls(orchestrator, stages):
     await orchestrator.add_request("r1", "hi", deadline_s=3)
     output = await orchestrator.next_output()
