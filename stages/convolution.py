@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
-from stages.linear import Linear, can_lay_out
+from stages.linear import can_lay_out, lay_out, product
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from stages.talker.onnx_weights import OnnxWeights
 
 _BLOCK = 16
@@ -75,7 +74,7 @@ class Parameters:
         return self.dense(module) if self.has(module) else None
 
 
-class Dense:
+class Dense(nn.Module):
     """[time, in] to [time, out] as one matrix product; `reach` rows to each side are read.
 
     For the short, wide signals of the text side. oneDNN's convolution lays out its weights anew in
@@ -86,17 +85,19 @@ class Dense:
 
     def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1) -> None:
         """`weight` is [out, in, size], `bias` [out]; computed in their dtype."""
+        super().__init__()
         _, self.in_channels, self._size = weight.shape
         self._dilation = dilation
         self.reach = (self._size - 1) // 2 * dilation
         columns = weight.transpose(1, 2).reshape(len(weight), -1).contiguous()
-        self._linear = Linear(columns, weight.dtype, bias)
+        self._weight, self._bias = lay_out(columns), bias
         self._few_block = _SMALL_BLOCK if weight.numel() >= _LARGE_WEIGHT else _BLOCK
+        self._block, self._few_rows = _BLOCK, _FEW_ROWS  # a constant is not seen from TorchScript
 
-    def __call__(self, rows: Tensor) -> Tensor:
+    def forward(self, rows: Tensor) -> Tensor:
         """The same number of rows; there are zeros beyond both ends."""
         if self.reach:
-            rows = functional.pad(rows, (0, 0, self.reach, self.reach))
+            rows = functional.pad(rows, [0, 0, self.reach, self.reach])
         return self.inner(rows)
 
     def inner(self, rows: Tensor) -> Tensor:
@@ -106,29 +107,30 @@ class Dense:
     def blocks(self, rows: Tensor) -> Tensor:
         """The same, and after them rows without a meaning, to the end of a block."""
         num_rows = len(rows) - 2 * self.reach
-        block = self._few_block if num_rows <= _FEW_ROWS else _BLOCK
-        return self._linear(_columns(rows, num_rows, self._size, self._dilation, block))
+        block = self._few_block if num_rows <= self._few_rows else self._block
+        columns = _columns(rows, num_rows, self._size, self._dilation, block)
+        return product(columns, self._weight, self._bias)
 
 
-def whole_blocks(num_rows: int) -> int:
+def whole_blocks(num_rows: int, block: int = _BLOCK) -> int:
     """This many rows or a few more: as many as go through any `Dense` of size 1 as they are."""
-    return -(-num_rows // _BLOCK) * _BLOCK
+    return -(-num_rows // block) * block
 
 
-def _columns(rows: Tensor, num_rows: int, size: int, dilation: int, block: int = _BLOCK) -> Tensor:
+def _columns(rows: Tensor, num_rows: int, size: int, dilation: int, block: int) -> Tensor:
     """[num_rows, size * channels], and rows of zeros to the end of a block: what each output of a
     convolution over `rows` reads."""
     if size == 1 and num_rows % block == 0:
         return rows
-    channels, (step, _) = rows.shape[1], rows.stride()
-    columns = rows.new_empty(-(-num_rows // block) * block, size, channels)
-    read = rows.as_strided((num_rows, size, channels), (step, step * dilation, 1))
+    channels, step = rows.shape[1], rows.stride(0)
+    columns = rows.new_empty([whole_blocks(num_rows, block), size, channels])
+    read = rows.as_strided([num_rows, size, channels], [step, step * dilation, 1])
     columns[:num_rows].copy_(read)
     columns[num_rows:].zero_()
     return columns.view(len(columns), size * channels)
 
 
-class Depthwise:
+class Depthwise(nn.Module):
     """Each channel of [time, channels] convolved by itself; `reach` rows to each side are read.
 
     A few products per value, which the general forms would lay out a matrix for, and that anew for
@@ -136,13 +138,14 @@ class Depthwise:
     """
 
     def __init__(self, parameters: Parameters, module: str) -> None:
+        super().__init__()
         weight = parameters.tensor(f"{module}.weight")
-        self._taps = weight[:, 0].T.contiguous().unbind()
+        self._taps = list(weight[:, 0].T.contiguous().unbind())
         self._bias = parameters.tensor(f"{module}.bias")
         self._dilation = parameters.onnx.convolutions[module]["dilations"][0]
         self.reach = (len(self._taps) - 1) // 2 * self._dilation
 
-    def inner(self, rows: Tensor) -> Tensor:
+    def forward(self, rows: Tensor) -> Tensor:
         """Of rows of which the first and last `reach` are context, those between."""
         num_rows = len(rows) - 2 * self.reach
         out = torch.addcmul(self._bias, rows[:num_rows], self._taps[0])

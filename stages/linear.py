@@ -8,15 +8,11 @@ In bfloat16 a weight whose values need only four bits is kept in those too, for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from stages.four_bits import MAX_ROWS, find_four_bits
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Linear:
@@ -25,22 +21,35 @@ class Linear:
     def __init__(self, weight: Tensor, dtype: torch.dtype, bias: Tensor | None = None) -> None:
         self._dtype = dtype
         self._few = find_four_bits(weight) if dtype == torch.bfloat16 and bias is None else None
-        weight = weight.to(dtype)
         self._bias = None if bias is None else bias.to(dtype)
-        self._packed = can_lay_out(weight)
-        self._weight: Tensor = (
-            torch.ops.mkldnn._reorder_linear_weight(weight) if self._packed else weight
-        )
+        self._weight = lay_out(weight.to(dtype))
 
     def __call__(self, x: Tensor) -> Tensor:
         """[rows, inputs] in any float type → [rows, outputs] in the layer's type."""
         if self._few is not None and len(x) <= MAX_ROWS:
             return self._few(x.bfloat16())
-        x = x.to(self._dtype)
-        if not self._packed:
-            return functional.linear(x, self._weight, self._bias)
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
-        return y
+        return product(x.to(self._dtype), self._weight, self._bias)
+
+
+def lay_out(weight: Tensor) -> Tensor:
+    """The weight as `product` wants it: in oneDNN's own layout, where oneDNN is to compute it."""
+    if not can_lay_out(weight):
+        return weight
+    laid_out: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight)
+    return laid_out
+
+
+if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+
+    def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """`x @ weight.T + bias`, of a weight from `lay_out`, in the type that all have."""
+        if weight.is_mkldnn:
+            y: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+            return y
+        return functional.linear(x, weight, bias)
+
+else:
+    product = functional.linear  # type: ignore[assignment]  # TorchScript knows no operations that are not there
 
 
 def can_lay_out(weight: Tensor) -> bool:

@@ -7,23 +7,52 @@ they cost in the whole, and a phrase's state is 32 rows for each coupling. Shape
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.convolution import Dense
+from stages.scripted import scripted
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from stages.convolution import Parameters
 
 _GAINS = (2.0, 1.0)  # what `_gate` wants of both halves
 
 
-class _Coupling:
-    """One coupling: half of the channels shifts the other by a WaveNet. The weights.
+class _Layer(nn.Module):
+    """One layer of a WaveNet; its state is the rows that it reads again."""
+
+    def __init__(self, gate: Dense, res_skip: Dense) -> None:
+        super().__init__()
+        self.gate, self.res_skip = gate, res_skip
+        self.width = gate.in_channels
+
+    def forward(
+        self, state: Tensor, before: Tensor, bias: Tensor | None, *, last: bool
+    ) -> tuple[Tensor, Tensor]:
+        """What is hidden, and what was skipped to the end, of the next rows."""
+        reach = self.gate.reach
+        state = torch.cat([before, state])
+        if last:
+            state = functional.pad(state, [0, 0, 0, reach])
+        again = state[-2 * reach :].clone()
+        if len(state) <= 2 * reach:
+            return state[:0], again
+        gated = self.gate.blocks(state[:, : self.width])
+        if bias is not None:
+            gated += bias
+        state = state[reach : len(state) - reach]
+        change = self.res_skip.blocks(_gate(gated, self.width))[: len(state)]
+        return state[:, -change.shape[1] :] + change, again
+
+
+class _Coupling(nn.Module):
+    """One coupling: half of the channels shifts the other by a WaveNet. `blank` is its state before
+    the first row.
 
     What the layers skip to the end is only summed there and goes through a linear layer, `post`, so
     each layer's weights for it have that in them already. `pre` gives its bias besides, as the
@@ -31,21 +60,92 @@ class _Coupling:
     """
 
     def __init__(self, parameters: Parameters, module: str) -> None:
+        super().__init__()
         weight, bias = parameters.convolution(f"{module}.pre")
         post, post_bias = parameters.convolution(f"{module}.post")
-        self.width = len(weight)
         blank = weight.new_zeros(len(post), *weight.shape[1:])
         self.pre = Dense(torch.cat([weight, blank]), torch.cat([bias, -post_bias]))
-        self.speaker = parameters.optional_dense(f"{module}.enc.cond_layer")
-        num_layers = parameters.count(f"{module}.enc.in_layers.{{}}")
-        self.layers = [
-            (
-                _gate_of(parameters, f"{module}.enc.in_layers.{layer}"),
-                _res_skip_of(parameters, f"{module}.enc.res_skip_layers.{layer}", -post[:, :, 0]),
-            )
-            for layer in range(num_layers)
-        ]
-        self.reach = sum(gate.reach for gate, _ in self.layers)
+        modules = [f"{module}.enc.{kind}_layers.{{}}" for kind in ("in", "res_skip")]
+        numbers = range(parameters.count(modules[0]))
+        gates = [_gate_of(parameters, modules[0].format(number)) for number in numbers]
+        skips = [_res_skip_of(parameters, modules[1].format(n), -post[:, :, 0]) for n in numbers]
+        self.layers = nn.ModuleList(map(_Layer, gates, skips))
+        self.reaches = [gate.reach for gate in gates]
+        before = [weight.new_zeros(reach, len(weight) + len(post)) for reach in self.reaches]
+        self.blank = [weight.new_zeros(0, 2 * self.pre.in_channels), *before]
+
+    def forward(
+        self, rows: Tensor, state: list[Tensor], biases: list[Tensor] | None, *, last: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        """`state`: the rows that are not given out yet, and those of each layer."""
+        half = rows.shape[1] // 2
+        hidden = self.pre(rows[:, :half])  # and what layers skipped to the end
+        again: list[Tensor] = []
+        for number, layer in enumerate(self.layers):
+            bias = None if biases is None else biases[number]
+            hidden, read = layer(hidden, state[1 + number], bias, last=last)
+            again.append(read)
+        rows = torch.cat([state[0], rows])
+        done = len(hidden)
+        kept, shifted = rows[:done, :half], rows[:done, half:]
+        out = torch.cat([kept, shifted + hidden[:, -half:]], dim=1)
+        return out, [rows[done:].clone()] + again  # noqa: RUF005 - TorchScript has no other
+
+
+class _Couplings(nn.Module):
+    def __init__(self, couplings: list[_Coupling]) -> None:
+        super().__init__()
+        self.couplings = nn.ModuleList(couplings)
+
+    def forward(
+        self, rows: Tensor, states: list[list[Tensor]], biases: list[list[Tensor]], *, last: bool
+    ) -> tuple[Tensor, list[list[Tensor]]]:
+        again: list[list[Tensor]] = []
+        for number, coupling in enumerate(self.couplings):
+            own = biases[number] if len(biases) > 0 else None
+            rows, state = coupling(rows.flip(1), states[number], own, last=last)
+            again.append(state)
+        return rows, again
+
+
+class Flow:
+    """The weights; `reach` rows after a frame are read for it."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        # Every second flow of VITS only swaps the halves (and has no weights).
+        numbers = [n for n in range(64) if parameters.has(f"flow.flows.{n}.pre")]
+        names = [f"flow.flows.{n}" for n in reversed(numbers)]
+        self._speakers = [parameters.optional_dense(f"{name}.enc.cond_layer") for name in names]
+        couplings = [_Coupling(parameters, name) for name in names]
+        self._blank = [coupling.blank for coupling in couplings]
+        self.reach = sum(reach for coupling in couplings for reach in coupling.reaches)
+        self.run = scripted(_Couplings(couplings))
+
+    def begin(self, voice: Tensor | None) -> FlowStream:
+        """One phrase. `voice` is a speaker's embedding [1, channels], or None where the voice has
+        only one."""
+        biases = []
+        for speaker, blank in zip(self._speakers, self._blank, strict=True):
+            if speaker is not None and voice is not None:
+                gates = speaker(voice).view(len(blank) - 1, len(_GAINS), -1)
+                biases.append(list((gates * gates.new_tensor(_GAINS)[:, None]).flatten(1)))
+        return FlowStream(self, self._blank, biases)
+
+
+@dataclass(slots=True)
+class FlowStream:
+    """One phrase on its way through the flow, from its first row to its last."""
+
+    _flow: Flow
+    _states: list[list[Tensor]]
+    _biases: list[list[Tensor]]
+
+    def feed(self, rows: Tensor, *, last: bool) -> Tensor:
+        """The next rows of the prior to the next frames: behind by the flow's reach, until `last`
+        brings them all."""
+        out: Tensor
+        out, self._states = self._flow.run(rows, self._states, self._biases, last=last)
+        return out
 
 
 def _gate_of(parameters: Parameters, module: str) -> Dense:
@@ -65,73 +165,6 @@ def _res_skip_of(parameters: Parameters, module: str, post: Tensor) -> Dense:
         for p in parts
     )
     return Dense(weight, bias)
-
-
-class Flow:
-    """The weights; `reach` rows after a frame are read for it."""
-
-    def __init__(self, parameters: Parameters) -> None:
-        # Every second flow of VITS only swaps the halves (and has no weights).
-        numbers = [n for n in range(64) if parameters.has(f"flow.flows.{n}.pre")]
-        self.couplings = [_Coupling(parameters, f"flow.flows.{n}") for n in reversed(numbers)]
-        self.reach = sum(coupling.reach for coupling in self.couplings)
-
-
-class FlowStream:
-    """One phrase on its way through the flow, from its first row to its last. `voice` is a
-    speaker's embedding [1, channels], or None where the voice has only one."""
-
-    def __init__(self, flow: Flow, voice: Tensor | None) -> None:
-        self._couplings = [_CouplingStream(coupling, voice) for coupling in flow.couplings]
-
-    def feed(self, rows: Tensor, *, last: bool) -> Tensor:
-        """The next rows of the prior to the next frames: behind by the flow's reach, until `last`
-        brings them all."""
-        for coupling in self._couplings:
-            rows = coupling.feed(rows.flip(1), last=last)
-        return rows
-
-
-class _CouplingStream:
-    def __init__(self, coupling: _Coupling, voice: Tensor | None) -> None:
-        self._coupling = coupling
-        self._biases: list[Tensor] | None = None
-        if coupling.speaker and voice is not None:
-            biases = coupling.speaker(voice).view(len(coupling.layers), len(_GAINS), -1)
-            self._biases = list((biases * biases.new_tensor(_GAINS)[:, None]).flatten(1))
-        self._coming: Tensor | None = None  # rows that are not given out yet
-        self._read: list[Tensor | None] = [None] * len(coupling.layers)
-
-    def feed(self, rows: Tensor, *, last: bool) -> Tensor:
-        coupling = self._coupling
-        half = rows.shape[1] // 2
-        state = coupling.pre(rows[:, :half])  # hidden, and what layers skipped to the end
-        for number in range(len(coupling.layers)):
-            state = self._layer(number, state, last=last)
-        if self._coming is not None:
-            rows = torch.cat([self._coming, rows])
-        done = len(state)
-        self._coming = rows[done:].clone()
-        kept, shifted = rows[:done, :half], rows[:done, half:]
-        return torch.cat([kept, shifted + state[:, -half:]], dim=1)
-
-    def _layer(self, number: int, state: Tensor, *, last: bool) -> Tensor:
-        width, (gate, res_skip) = self._coupling.width, self._coupling.layers[number]
-        before = self._read[number]
-        if before is None:
-            before = state.new_zeros(gate.reach, state.shape[1])
-        state = torch.cat([before, state])
-        if last:
-            state = functional.pad(state, (0, 0, 0, gate.reach))
-        self._read[number] = state[-2 * gate.reach :].clone()
-        if len(state) <= 2 * gate.reach:
-            return state[:0]
-        gated = gate.blocks(state[:, :width])
-        if self._biases is not None:
-            gated += self._biases[number]
-        state = state[gate.reach : len(state) - gate.reach]
-        change = res_skip.blocks(_gate(gated, width))[: len(state)]
-        return state[:, -change.shape[1] :] + change
 
 
 def _gate(rows: Tensor, width: int) -> Tensor:

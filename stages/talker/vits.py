@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stages.scripted import scripted
 from stages.talker.durations import DurationPredictor
 from stages.talker.encoder import TextEncoder
-from stages.talker.flow import Flow, FlowStream
+from stages.talker.flow import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from stages.convolution import Parameters
+    from stages.talker.flow import FlowStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ class Vits:
     def __init__(self, parameters: Parameters) -> None:
         self._device = parameters.device
         self._speakers = parameters.optional("emb_g.weight")
-        self._encoder = TextEncoder(parameters)
-        self._durations = DurationPredictor(parameters)
+        self._encoder = scripted(TextEncoder(parameters))
+        self._durations = scripted(DurationPredictor(parameters))
         self._flow = Flow(parameters)
 
     @torch.inference_mode()
@@ -88,7 +90,7 @@ class Vits:
         repeats = _num_frames(durations, scales)
         spread = log_scale.exp().mul_(scales.noise)
         ends: list[int] = repeats.cumsum(dim=0).tolist()
-        stream = FlowStream(self._flow, voice)
+        stream = self._flow.begin(voice)
         return Latents(mean, spread, torch.repeat_interleave(repeats), ends, noise, stream)
 
     @torch.inference_mode()

@@ -57,6 +57,4 @@ def test_channels_are_convolved_each_by_itself(dilation):
     padded = {"groups": CHANNELS, "padding": dilation}
     wanted = expected(rows, parameters, dilation, **padded)
     padded_rows = functional.pad(rows, (0, 0, dilation, dilation))
-    torch.testing.assert_close(
-        Depthwise(parameters, "c").inner(padded_rows), wanted, rtol=0, atol=1e-5
-    )
+    torch.testing.assert_close(Depthwise(parameters, "c")(padded_rows), wanted, rtol=0, atol=1e-5)

@@ -5,11 +5,12 @@ from itertools import count
 import pytest
 import torch
 
+from stages import scripted
 from stages.code2wav.hifigan import HifiGan
-from stages.talker.flow import Flow, FlowStream
+from stages.talker.flow import Flow
 from stages.talker.text.phoneme_ids import phoneme_ids
 from stages.talker.text.phonemizer import make_phonemizer, phonemes
-from stages.talker.vits import Scales, phrase_noise
+from stages.talker.vits import Scales, Vits, phrase_noise
 
 pytestmark = pytest.mark.model
 
@@ -49,14 +50,28 @@ def test_the_flow_in_slices_equals_the_whole(parameters, num_frames, size):
     # In float64, where rounding is not mistaken for a wrong border.
     flow = Flow(type(parameters)(parameters.onnx, parameters.device, torch.float64))
     prior = torch.randn(num_frames, 192, dtype=torch.float64, generator=phrase_noise(1, 2))
-    whole = FlowStream(flow, None).feed(prior, last=True)
-    stream = FlowStream(flow, None)
+    whole = flow.begin(None).feed(prior, last=True)
+    stream = flow.begin(None)
     parts = [
         stream.feed(rows, last=end >= num_frames)
         for rows, end in zip(prior.split(size), count(size, size), strict=False)
     ]
     assert len(whole) == num_frames
     torch.testing.assert_close(torch.cat(parts), whole, rtol=0, atol=1e-10)
+
+
+def test_compiled_networks_give_what_they_give_in_python(vits, parameters, ids_of, monkeypatch):
+    def frames(model):
+        latents = model.encode(ids_of(TEXTS[3]), Scales(0.667, 1, 0.8), phrase_noise(1, 2))
+        parts = []
+        while not latents.complete:
+            parts.append(model.flow(latents, 16))
+        return torch.cat(parts)
+
+    monkeypatch.setattr(scripted, "_CAN_COMPILE", False)
+    in_python = Vits(parameters)
+    monkeypatch.undo()
+    assert torch.equal(frames(vits), frames(in_python))
 
 
 def test_noise_depends_on_seed_and_number_only(vits, ids_of):
