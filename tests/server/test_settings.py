@@ -8,6 +8,13 @@ from server.settings import Settings, SettingsError, load, load_settings
 from server.settings_page import page
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_set(monkeypatch):
+    """Whoever runs the tests may have settings of their own."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"NANO_OMNI_{name.upper()}", raising=False)
+
+
 @pytest.fixture
 def settings_file(tmp_path, monkeypatch):
     """Where the settings file is looked for; it is not there yet."""
