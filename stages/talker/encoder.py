@@ -55,9 +55,8 @@ class _Attention(nn.Module):
     def forward(self, mix: Tensor, length: int) -> Tensor:
         window = self._window
         heads = mix.view(len(mix), 3, -1, self._size)
-        query, key, value = (
-            heads[:length].permute(1, 2, 0, 3).unbind()
-        )  # each [heads, phonemes, size]
+        # Each [heads, phonemes, size].
+        query, key, value = heads[:length].permute(1, 2, 0, 3).unbind()
         scores = functional.pad(query @ key.transpose(1, 2), [window, window], value=-math.inf)
         self._near(scores).add_(query @ self._near_keys.T)
         weights = scores.softmax(dim=2)

@@ -93,6 +93,8 @@ class _Coupling(nn.Module):
 
 
 class _Couplings(nn.Module):
+    """All of them, in one call: rows of the prior to frames, and the states after those."""
+
     def __init__(self, couplings: list[_Coupling]) -> None:
         super().__init__()
         self.couplings = nn.ModuleList(couplings)
