@@ -1,8 +1,9 @@
 """The first form: a stage starts when the one before it has finished, with what that one gave.
 
-One reader per stage, one request handler, one dispatcher. Readers only carry, the request handler
-only submits, and the dispatcher alone moves states (by the table in `state.py`). Guarantees I1 to
-I8 and I10 for any order of reports. Knows nothing of HTTP and nothing of what stages compute.
+One reader per stage, one request handler, one dispatcher. Readers only carry, and let the
+dispatcher run at once; the request handler only submits, and the dispatcher alone moves states (by
+the table in `state.py`). Guarantees I1 to I8 and I10 for any order of reports. Knows nothing of
+HTTP and nothing of what stages compute.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Orchestrator:
         self._in_q: Channel[Submission] = Channel()
         self._stage_q: deque[Event] = deque()
         self._out_q: Channel[OrchOutput] = Channel()
-        self._dispatching = True  # not before the tasks run
+        self._told = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
         self._main: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
@@ -117,7 +118,7 @@ class Orchestrator:
         Who still waits for a turn hears of it when that comes: AbortedError.
         """
         self._stopping = True
-        for request_id in list(self._states):
+        for request_id in self._states:
             self._fail(request_id, AbortedError("the server is shutting down"))
         if self._main is None:
             return
@@ -210,9 +211,8 @@ class Orchestrator:
                 for stage_id in range(len(self._stages)):
                     self._tasks.create_task(self._read(stage_id))
                 self._tasks.create_task(self._handle_requests())
-                self._dispatch()
+                self._tasks.create_task(self._dispatch_what_is_told())
         finally:  # only a defect leaves requests here; even then none may hang
-            self._dispatching = True
             for state in list(self._states.values()):
                 state.close(AbortedError("the orchestrator stopped"), state.last_stage)
                 self._finish(state)
@@ -230,8 +230,9 @@ class Orchestrator:
                     return
                 await self._workers[stage_id].up()
                 self._tell(Revived(stage_id))
-            else:
-                self._tell(Reported(stage_id, output))
+            else:  # at once: another task would cost every chunk a turn of the loop
+                self._stage_q.append(Reported(stage_id, output))
+                self._dispatch()
 
     async def _handle_requests(self) -> None:
         """Submit, one at a time and in order; a request that ends meanwhile gets its aborts."""
@@ -252,24 +253,20 @@ class Orchestrator:
                     record.work = worker.work_of(item.request_id)
 
     def _tell(self, event: Event) -> None:
-        """Append an event for the dispatcher, which deals with it now unless it is at another.
-
-        It never waits, so it needs no task: to switch to one cost each output a turn of the loop.
-        """
+        """Append an event for the dispatcher, from wherever it comes."""
         self._stage_q.append(event)
-        if not self._dispatching:
+        self._told.set()
+
+    async def _dispatch_what_is_told(self) -> None:
+        while True:
+            await self._told.wait()
+            self._told.clear()
             self._dispatch()
 
     def _dispatch(self) -> None:
-        """Move states, one event at a time."""
-        self._dispatching = True
-        try:
-            while self._stage_q:
-                self._take(self._stage_q.popleft())
-        except Exception as defect:  # noqa: BLE001 - it ends the tasks, whoever told of the event
-            self._tasks.create_task(_raise(defect))
-        finally:
-            self._dispatching = False
+        """Move states, one event at a time. A defect comes out in a task of ours, and ends all."""
+        while self._stage_q:
+            self._take(self._stage_q.popleft())
 
     def _take(self, event: Event) -> None:
         match event:
@@ -500,7 +497,3 @@ class Orchestrator:
             if record.all_final_at is None:
                 record.all_final_at = now
             self.stats.hold_s.note(now - record.all_final_at)
-
-
-async def _raise(defect: Exception) -> None:
-    raise defect

@@ -100,7 +100,7 @@ async def test_a_silent_stage_is_aborted_after_the_drain_time_and_the_terminal_g
     assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.01)
 
 
-async def test_a_defect_ends_every_request_whoever_it_comes_out_at(stages, monkeypatch):
+async def test_a_defect_that_a_timer_leads_to_ends_every_request(stages, monkeypatch):
     def is_broken(_state):
         raise ZeroDivisionError
 
@@ -111,7 +111,7 @@ async def test_a_defect_ends_every_request_whoever_it_comes_out_at(stages, monke
                 ended.append(output.request_id)
 
     orchestrator = AsyncChunkOrchestrator(stages, {0, 2}, lambda k, _prompt: f"warm{k}")
-    monkeypatch.setattr(orchestrator, "_abort_rest", is_broken)  # the timer's way
+    monkeypatch.setattr(orchestrator, "_abort_rest", is_broken)
     with pytest.RaisesGroup(ZeroDivisionError):
         async with running(orchestrator):
             await orchestrator.add_request("r1", "hi")

@@ -203,11 +203,8 @@ class Machine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(self.live))
         self.hurt.add(name)
         owner = self.fleet.chat if name in self.fleet.chat._states else self.fleet.speech
-        self.runner.run(self._abort(owner, name))
-        self.runner.run(settle())
-
-    async def _abort(self, owner, name):
         owner.abort(name)
+        self.runner.run(settle())
 
     @rule(data=st.data())
     def die(self, data):

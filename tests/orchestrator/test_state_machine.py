@@ -198,11 +198,8 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def abort(self, data):
         name = data.draw(st.sampled_from(self.live))
-        self.runner.run(self._abort(name))
-        self.runner.run(settle())
-
-    async def _abort(self, name):
         self.orchestrator.abort(name)
+        self.runner.run(settle())
 
     @precondition(lambda self: self.readers)
     @rule(data=st.data())
