@@ -151,7 +151,7 @@ layers: setup-dev  ## Check that nothing imports upward
 	$(BIN)/lint-imports
 
 spec: setup  ## Write openapi/openapi.json
-	$(BIN)/python -m server.spec > openapi/openapi.json
+	$(BIN)/python -m server.document.openapi > openapi/openapi.json
 
 spec-check: setup  ## Check that openapi/openapi.json has not drifted
-	$(BIN)/python -m server.spec --check
+	$(BIN)/python -m server.document.openapi --check

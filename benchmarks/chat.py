@@ -95,7 +95,7 @@ def _llama(effort: Effort) -> dict[str, Any]:
 
 def _ours(dtype: str, effort: Effort) -> dict[str, Any]:
     port = free_port()
-    serve = ("-m", "server.cli", "serve", "--port", str(port), "--model", "embedded")
+    serve = ("-m", "server.cli.main", "serve", "--port", str(port), "--model", "embedded")
     command = (python_of(None), *serve, "--log-level", "warning")
     with running(command, port, "/health/ready", {"NANO_OMNI_DTYPE": dtype}) as pid:
         chats = _Chats(pid, port, effort)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.talker.text.markup import Cleaner
-from stages.talker.text.splitter import Splitter
+from stages.text.markup import Cleaner
+from stages.text.splitter import Splitter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

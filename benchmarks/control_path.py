@@ -59,7 +59,7 @@ def measure_control_path(effort: Effort) -> dict[str, Any]:
 @contextmanager
 def _serving(name: str) -> Iterator[tuple[int, int]]:
     port = free_port()
-    serve = ("-m", "server.cli", "serve", "--port", str(port), "--model", "fake")
+    serve = ("-m", "server.cli.main", "serve", "--port", str(port), "--model", "fake")
     sized = ("-m", "benchmarks.rivals.sse_default", str(port), str(NUM_EVENTS), str(EVENT_BYTES))
     words, health = (serve, "/health/ready") if name == OURS else (sized, "/health")
     quiet = {"NANO_OMNI_LOG_LEVEL": "warning"} if name == OURS else {}

@@ -20,12 +20,12 @@ import numpy as np
 import structlog
 
 from orchestrator import AsyncChunkOrchestrator
-from stages.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
-from stages.pipelines.config import Placement, RayCluster
-from stages.pipelines.deployment import Deployment, Position, wire
-from stages.pipelines.pipeline import prewarm_fn
-from stages.pipelines.staff import staff
-from stages.stage import Emit
+from stages.contract.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
+from stages.contract.pipeline import prewarm_fn
+from stages.contract.stage import Emit
+from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.placement import Placement, RayCluster
+from stages.runtime.replicas import staff
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (4_800, 40_000)
@@ -131,7 +131,7 @@ async def run(orchestrator, size, count, paced):
 
 def without_doors():
     """Let workers on Ray believe that they are on different machines."""
-    from stages.executors.on_ray import Link
+    from stages.runtime.executors.on_ray import Link
 
     plain = Link.introduce
 

@@ -15,7 +15,7 @@ from functools import partial
 import anyio
 import numpy as np
 
-from server.encoders import FORMATS, FileFormat
+from server.encoding.formats import FORMATS, FileFormat
 
 PIECE = (3000 * np.random.default_rng(0).standard_normal(2400)).astype("<i2").tobytes()
 PUSHES = 300

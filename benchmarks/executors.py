@@ -92,7 +92,7 @@ def cpu_s(pid):
 
 
 def one_round(executor):
-    command = [sys.executable, "-m", "server.cli", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "server.cli.main", "serve", "--port", "0"]
     process = subprocess.Popen([*command, "--executor", executor], stdout=subprocess.PIPE)
     try:
         began = time.perf_counter()

@@ -1,7 +1,7 @@
 """Texts that were kept apart while the text side was written.
 
 A kind, what is sent, and how a person reads it aloud (None: as it stands). Not one of them is in
-the table of `tests/stages/talker/normalisation_cases.tsv`.
+the table of `tests/stages/text/english/normalisation_cases.tsv`.
 """
 # ruff: noqa: ISC004
 

@@ -67,7 +67,7 @@ def _products() -> dict[str, float]:
     on AMD is twice as fast in float32 as what torch multiplies matrices with."""
     import torch
 
-    from stages.linear import lay_out, product
+    from stages.kernels.linear import lay_out, product
 
     found = {}
     for dtype in (torch.float32, torch.bfloat16):

@@ -14,7 +14,7 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
-TABLE = Path(__file__).parent.parent / "tests/stages/talker/normalisation_cases.tsv"
+TABLE = Path(__file__).parent.parent / "tests/stages/text/english/normalisation_cases.tsv"
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
@@ -86,9 +86,9 @@ def brighto():
 
 
 def ours():
-    sys.path.insert(0, str(TABLE.parents[3]))
-    read = import_module("stages.talker.text.english").normalised
-    traced = import_module("stages.talker.text.traced").Traced
+    sys.path.insert(0, str(TABLE.parents[4]))
+    read = import_module("stages.text.english").normalised
+    traced = import_module("stages.text.traced").Traced
     return lambda text: read(traced.of(text)).text
 
 

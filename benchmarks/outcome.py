@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.http_body import read_body
 from benchmarks.sound import SAMPLE_BYTES, first_audible, hear
-from server.player import BUFFER_S, Piece, listen
+from server.observe.player import BUFFER_S, Piece, listen
 
 if TYPE_CHECKING:
     from benchmarks.http_client import Trace

@@ -20,13 +20,13 @@ from pathlib import Path
 import structlog
 
 from orchestrator import AsyncChunkOrchestrator
-from server.planning import Load, PlannedStage, report, simulate
-from stages.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
-from stages.pipelines.config import Placement
-from stages.pipelines.deployment import Deployment, Position, wire
-from stages.pipelines.pipeline import prewarm_fn
-from stages.pipelines.staff import staff
-from stages.stage import Emit
+from server.cli.capacity_simulation import Load, PlannedStage, report, simulate
+from stages.contract.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
+from stages.contract.pipeline import prewarm_fn
+from stages.contract.stage import Emit
+from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.placement import Placement
+from stages.runtime.replicas import staff
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parent.parent / "docs" / "scaling.png"

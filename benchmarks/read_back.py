@@ -23,14 +23,14 @@ import numpy as np
 
 from benchmarks.held_texts import TEXTS
 from benchmarks.normalisers import canon
-from stages.code2wav.config import Code2WavConfig
-from stages.code2wav.stage import Code2WavStage
-from stages.messages import Code2WavParams, TalkerParams, TextChunk
-from stages.talker.config import TalkerConfig
-from stages.talker.stage import TalkerStage
-from stages.talker.text.english import normalised
-from stages.talker.text.traced import Traced
-from stages.talker.voice import bundled_voices
+from stages.contract.messages import Code2WavParams, TalkerParams, TextChunk
+from stages.models.piper.code2wav import Code2WavStage
+from stages.models.piper.code2wav_config import Code2WavConfig
+from stages.models.piper.talker import TalkerStage
+from stages.models.piper.talker_config import TalkerConfig
+from stages.models.piper.voice_file import bundled_voices
+from stages.text.english import normalised
+from stages.text.traced import Traced
 
 RATE_HZ = 24_000
 RESULTS = Path(__file__).parent / "results"

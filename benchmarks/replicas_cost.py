@@ -19,9 +19,9 @@ import structlog
 
 from orchestrator import Admission
 from orchestrator.async_chunk import AsyncChunkOrchestrator
-from stages.executors.control import Output, Submit
-from stages.executors.face import Face
-from stages.messages import StageInput, StageOutput
+from stages.contract.messages import StageInput, StageOutput
+from stages.runtime.executors.control import Output, Submit
+from stages.runtime.executors.face import Face
 
 RESULTS = Path(__file__).parent / "results"
 REPLICAS = (1, 2, 4, 8, 16)

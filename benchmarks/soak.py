@@ -21,11 +21,11 @@ from typing import Any
 import anyio
 import structlog
 
+from server.config.settings import Settings
 from server.serve import listen, uvicorn_server
-from server.service import Service
-from server.settings import Settings
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
+from server.serving.service import Service
+from stages.models.registry import build
+from stages.runtime.placement import BuildConfig, Placement
 from tests.chaos.client import post
 from tests.chaos.process import holding
 

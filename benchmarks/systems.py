@@ -116,7 +116,7 @@ def litserve() -> System:
 
 def ours(name: str, max_running: int, *, dtype: str, executor: str = "thread") -> System:
     """Our server with the speech model alone, and room for `max_running` requests at once."""
-    serve = ("-m", "server.cli", "serve", "--port", "{port}", "--model", "piper-joe")
+    serve = ("-m", "server.cli.main", "serve", "--port", "{port}", "--model", "piper-joe")
     return System(
         name,
         (python_of(None), *serve, "--executor", executor, "--log-level", "warning"),

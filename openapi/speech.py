@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from openapi.base import ResponseModel, Seed
-from openapi.style import SpokenPiece, SpokenStyle
+from openapi.speaking_style import SpokenPiece, SpokenStyle
 from openapi.voice import VoiceName
 
 EXAMPLE: JsonDict = {

@@ -11,7 +11,7 @@ from orchestrator.sequential import Orchestrator
 from orchestrator.state import OrchOutput, ReqState
 from orchestrator.stream import OutputStream
 from orchestrator.supervisor import Patience, Supervisor
-from stages.messages import StageOutput
+from stages.contract.messages import StageOutput
 
 __all__ = [
     "Admission",

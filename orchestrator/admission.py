@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from stages.errors import OverloadedError
+from stages.contract.errors import OverloadedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

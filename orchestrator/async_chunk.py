@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.admission import Admission
     from orchestrator.handle import StageHandle
     from orchestrator.state import ReqState
-    from stages.messages import StageOutput
+    from stages.contract.messages import StageOutput
 
 
 class AsyncChunkOrchestrator(Orchestrator):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stages.messages import StageOutput
+    from stages.contract.messages import StageOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from stages.executors.figures import StageWork
-    from stages.messages import StageOutput
+    from stages.contract.messages import StageOutput
+    from stages.runtime.executors.figures import StageWork
 
 
 class StageHandle(Protocol):

@@ -23,8 +23,7 @@ from orchestrator.record import RequestRecord, StageRecord
 from orchestrator.state import OrchOutput, ReqState, Verdict
 from orchestrator.stats import Stats
 from orchestrator.stream import OutputStream
-from stages.channel import Channel
-from stages.errors import (
+from stages.contract.errors import (
     AbortedError,
     DeadlineError,
     OmniError,
@@ -32,6 +31,7 @@ from stages.errors import (
     UnavailableError,
     WorkerDiedError,
 )
+from stages.runtime.channel import Channel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from orchestrator.admission import Admission, Ticket
     from orchestrator.handle import StageHandle
     from orchestrator.record import Ending
-    from stages.messages import StageOutput
+    from stages.contract.messages import StageOutput
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from orchestrator.admission import Ticket
     from orchestrator.record import RequestRecord
-    from stages.messages import StageOutput
+    from stages.contract.messages import StageOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 import structlog
 
-from stages.errors import StartError
+from stages.contract.errors import StartError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Supervised(Protocol):
-    """What a supervisor needs of a worker (see `stages/executors/executor.py`)."""
+    """What a supervisor needs of a worker (see `stages/runtime/executors/executor.py`)."""
 
     name: str
     num_reports: int

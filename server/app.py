@@ -16,13 +16,15 @@ from starlette.routing import Route
 
 from openapi.problems import Problem, param_of
 from server import VERSION
-from server.auth import Auth
-from server.cors import Cors
-from server.edge import Edge
+from server.config.keys import keys_of
 from server.errors import RefusedError, log_failure
-from server.keys import keys_of
-from server.methods import Methods
-from server.rooted import Rooted
+from server.http.auth import Auth
+from server.http.cors import Cors
+from server.http.json_response import error_response, http_error_response
+from server.http.methods import Methods
+from server.http.request_log import Edge
+from server.http.root_path import Rooted
+from server.observe import Watch
 from server.routes.chat import chat_routes
 from server.routes.completions import completion_routes
 from server.routes.debug import debug_routes
@@ -34,9 +36,7 @@ from server.routes.playground import playground_routes
 from server.routes.responses import response_routes
 from server.routes.speech import speech_routes
 from server.routes.voices import voice_routes
-from server.watch import Watch
-from server.wire import error_response, http_error_response
-from stages.errors import OmniError
+from stages.contract.errors import OmniError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from server.service import Service
+    from server.serving.service import Service
 
 
 def create_app(service: Service) -> ASGIApp:

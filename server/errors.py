@@ -12,8 +12,8 @@ ServerError
 ├── StalledReaderError  the client takes nothing any more
 └── BrokenStreamError   a stream had begun; its client has been told what it can be told
 
-The errors of the stages below (`stages/errors.py`) are translated by the same table. What is not
-in it is a defect: 500, and nothing of it is shown.
+The errors of the stages below (`stages/contract/errors.py`) are translated by the same table. What
+is not in it is a defect: 500, and nothing of it is shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from starlette.requests import ClientDisconnect
 
 from openapi.errors import ErrorDetail, ErrorEnvelope
 from openapi.problems import MAX_ECHO_CHARS, Problem
-from stages.errors import (
+from stages.contract.errors import (
     AbortedError,
     DeadlineError,
     OmniError,

@@ -15,14 +15,14 @@ import structlog
 import uvicorn
 
 from server.app import create_app
-from server.guard import guarded
-from server.keys import keys_of
+from server.config.keys import keys_of
+from server.http.protocol import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from server.service import Service
-    from server.settings import Settings
+    from server.config.settings import Settings
+    from server.serving.service import Service
 
 log = structlog.get_logger(__name__)
 

@@ -54,7 +54,7 @@ def measure(folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
         *(
             python_of(None),
             "-m",
-            "server.cli",
+            "server.cli.main",
             "serve",
             "--port",
             str(port),

@@ -15,11 +15,11 @@ import time
 import torch
 
 from benchmarks.gpu.sizes import SPEECH_TOKENIZER
-from stages.capture import CudaCapture
-from stages.code2wav.qwen.batches import FRAMES, Batches
-from stages.code2wav.qwen.decoder import Decoder
-from stages.code2wav.qwen.model_config import RATE_HZ, CodecConfig
-from stages.device import pick_dtype
+from stages.kernels.cuda_graphs import CudaCapture
+from stages.kernels.device import pick_dtype
+from stages.models.qwen3_tts.code2wav.batches import FRAMES, Batches
+from stages.models.qwen3_tts.code2wav.decoder import Decoder
+from stages.models.qwen3_tts.code2wav.model_config import RATE_HZ, CodecConfig
 
 STREAMS = (1, 2, 4, 8, 16, 32, 64)
 

@@ -19,10 +19,10 @@ import torch
 
 from benchmarks.gpu.checkpoint import write_checkpoint
 from benchmarks.gpu.sizes import TALKERS
-from stages.attention import Span
-from stages.kv_cache import Slot
-from stages.talker.qwen.config import QwenTalkerConfig
-from stages.talker.qwen.stage import QwenTalkerStage
+from stages.kernels.attention import Span
+from stages.kernels.kv_cache import Slot
+from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
+from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

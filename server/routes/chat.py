@@ -2,18 +2,18 @@
 
 from fastapi import APIRouter, Request, Response
 
-from openapi.chat_request import ChatRequest
-from openapi.chat_response import ChatCompletion
-from server.auth import key_of
-from server.body import read_body
-from server.chat.plan import plan_chat
-from server.chat.response import chat_response
-from server.described import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
-from server.described_errors import ERRORS, Answers
-from server.kept import Kept
-from server.plain import PlainRoute
-from server.service import Service
-from server.watch import note_body
+from openapi.chat.request import ChatRequest
+from openapi.chat.response import ChatCompletion
+from server.document.errors import ERRORS, Answers
+from server.document.operations import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
+from server.http.auth import key_of
+from server.http.body import read_body
+from server.http.route import PlainRoute
+from server.observe import note_body
+from server.operations.chat.plan import plan_chat
+from server.operations.chat.response import chat_response
+from server.operations.shared.expiring_store import Kept
+from server.serving.service import Service
 
 ANSWERS: Answers = {
     200: {"description": "The reply.", "model": ChatCompletion, "content": CHAT_STREAM},

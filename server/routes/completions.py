@@ -2,17 +2,17 @@
 
 from fastapi import APIRouter, Request, Response
 
-from openapi.completion import Completion
-from openapi.completion_request import CompletionRequest
-from server.auth import key_of
-from server.body import read_body
-from server.completions.plan import plan_completion
-from server.completions.response import completion_response
-from server.described import COMPLETION_STREAM, body_of
-from server.described_errors import ERRORS, Answers
-from server.plain import PlainRoute
-from server.service import Service
-from server.watch import note_body
+from openapi.completions.request import CompletionRequest
+from openapi.completions.response import Completion
+from server.document.errors import ERRORS, Answers
+from server.document.operations import COMPLETION_STREAM, body_of
+from server.http.auth import key_of
+from server.http.body import read_body
+from server.http.route import PlainRoute
+from server.observe import note_body
+from server.operations.completions.plan import plan_completion
+from server.operations.completions.response import completion_response
+from server.serving.service import Service
 
 ANSWERS: Answers = {
     200: {"description": "The texts.", "model": Completion, "content": COMPLETION_STREAM},

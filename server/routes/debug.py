@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
 from server.errors import UnknownTimelineError
-from server.watch import Watch
-from server.watch.chrome import chrome_trace
-from server.watch.timeline import timeline
+from server.observe import Watch
+from server.observe.chrome import chrome_trace
+from server.observe.timeline import timeline
 
 
 def debug_routes(watch: Watch) -> APIRouter:

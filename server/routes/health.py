@@ -3,10 +3,10 @@
 from fastapi import APIRouter, Response
 
 from openapi.health import Health, StageHealth
-from server.described_errors import ERRORS
-from server.service import Service
-from server.wire import error_response, wire_response
-from stages.errors import UnavailableError
+from server.document.errors import ERRORS
+from server.http.json_response import error_response, wire_response
+from server.serving.service import Service
+from stages.contract.errors import UnavailableError
 
 
 def health_routes(service: Service) -> APIRouter:

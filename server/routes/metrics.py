@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from server.watch import Watch
+from server.observe import Watch
 
 
 def metrics_routes(watch: Watch) -> APIRouter:

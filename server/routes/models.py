@@ -7,10 +7,10 @@ from fastapi.responses import JSONResponse
 
 from openapi.models import Model, ModelList, SpeechModelList
 from openapi.voice import Voice, VoiceList
-from server.described_errors import ERRORS
-from server.service import Served, Service
-from server.wire import wire_response
-from stages.pipelines.pipeline import Voice as PipelineVoice
+from server.document.errors import ERRORS
+from server.http.json_response import wire_response
+from server.serving.service import Served, Service
+from stages.contract.pipeline import Voice as PipelineVoice
 
 OWNER = "nano-vllm-omni"
 

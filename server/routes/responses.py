@@ -3,19 +3,19 @@
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
-from openapi.response import ResponseDeleted, ResponseObject
-from openapi.response_request import ResponseRequest
-from server.auth import key_of
-from server.body import read_body
-from server.described import RESPONSE_STREAM, body_of
-from server.described_errors import ERRORS, Answers
+from openapi.responses.request import ResponseRequest
+from openapi.responses.response import ResponseDeleted, ResponseObject
+from server.document.errors import ERRORS, Answers
+from server.document.operations import RESPONSE_STREAM, body_of
 from server.errors import UnknownResponseError
-from server.kept import Kept
-from server.responses.plan import StoredResponse, plan_response
-from server.responses.response import response_response
-from server.service import Service
-from server.watch import note_body
-from server.wire import wire_response
+from server.http.auth import key_of
+from server.http.body import read_body
+from server.http.json_response import wire_response
+from server.observe import note_body
+from server.operations.responses.plan import StoredResponse, plan_response
+from server.operations.responses.response import response_response
+from server.operations.shared.expiring_store import Kept
+from server.serving.service import Service
 
 ANSWERS: Answers = {
     200: {"description": "The response.", "model": ResponseObject, "content": RESPONSE_STREAM},

@@ -3,14 +3,14 @@
 from fastapi import APIRouter, Request, Response
 
 from openapi.speech import SpeechRequest
-from server.auth import key_of
-from server.body import read_body
-from server.described import SPEECH_ANSWERS, body_of
-from server.plain import PlainRoute
-from server.service import Service
-from server.speech import plan_speech
-from server.speech_reply import speech_response
-from server.watch import note_body
+from server.document.operations import SPEECH_ANSWERS, body_of
+from server.http.auth import key_of
+from server.http.body import read_body
+from server.http.route import PlainRoute
+from server.observe import note_body
+from server.operations.speech.plan import plan_speech
+from server.operations.speech.response import speech_response
+from server.serving.service import Service
 
 
 def speech_routes(service: Service) -> APIRouter:

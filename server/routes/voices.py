@@ -5,12 +5,12 @@ import time
 from fastapi import APIRouter, Request, Response
 
 from openapi.voice import CreatedVoice, DeletedVoice, VoiceUpload
-from server.described import form_of
-from server.described_errors import ERRORS
-from server.recordings import Recordings
-from server.service import Service
-from server.uploads import read_form
-from server.wire import wire_response
+from server.document.errors import ERRORS
+from server.document.operations import form_of
+from server.http.json_response import wire_response
+from server.http.multipart import read_form
+from server.operations.voices.recordings import Recordings
+from server.serving.service import Service
 
 
 def voice_routes(service: Service) -> APIRouter:

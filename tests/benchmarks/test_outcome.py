@@ -10,7 +10,7 @@ from benchmarks.http_body import read_body
 from benchmarks.http_client import Trace
 from benchmarks.outcome import outcome_of
 from benchmarks.sound import first_audible, hear
-from server.audio import wav_header
+from server.encoding.pcm import wav_header
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 LOUD, SILENT = struct.pack("<h", 9000), struct.pack("<h", 0)

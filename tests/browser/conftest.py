@@ -12,8 +12,8 @@ import pytest
 import structlog
 from playwright.sync_api import expect, sync_playwright
 
-from server.service import Service
-from server.settings import Settings
+from server.config.settings import Settings
+from server.serving.service import Service
 from tests.server.bench import ScriptedDeployment, ScriptedStage, fake_service
 from tests.server.loopback import serving
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from server.logs import configure_logs
-from server.service import Service
-from server.settings import Settings
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig
+from server.config.logs import configure_logs
+from server.config.settings import Settings
+from server.serving.service import Service
+from stages.models.registry import build
+from stages.runtime.placement import BuildConfig
 from tests.browser.conftest import chromium
 from tests.server.loopback import serving
 

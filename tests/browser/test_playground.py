@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from stages.messages import AudioChunk, AudioEnd, Caption, Mark, SpeechEnd
+from stages.contract.messages import AudioChunk, AudioEnd, Caption, Mark, SpeechEnd
 from tests.browser.conftest import heard, scripted_server
 from tests.server.bench import tone
 

@@ -11,14 +11,14 @@ import threading
 
 import anyio
 
-from server.logs import configure_logs
+from server.config.logs import configure_logs
+from server.config.settings import Settings
 from server.serve import listen, serve
-from server.service import Service
-from server.settings import Settings
-from stages.errors import RequestError
-from stages.fakes.stages import FakeTalker
-from stages.pipelines import fake
-from stages.pipelines.config import Placement
+from server.serving.service import Service
+from stages.contract.errors import RequestError
+from stages.models.fake import pipeline as fake
+from stages.models.fake.stages import FakeTalker
+from stages.runtime.placement import Placement
 
 LINGER_S = 0.3
 

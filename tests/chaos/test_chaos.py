@@ -234,7 +234,7 @@ async def test_a_server_killed_outright_leaves_no_process(mortal):
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_ctrl_c_again_and_again_ends_the_server_quietly(executor, capfd):
     shared = set(os.listdir("/dev/shm"))
-    command = ("server.cli", "serve", "--port", "0", "--model", "fake", "--executor", executor)
+    command = ("server.cli.main", "serve", "--port", "0", "--model", "fake", "--executor", executor)
     with server(*command) as (process, _):
         below = children(process.pid)
         assert until(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None)

@@ -32,7 +32,7 @@ def until_ready(port):
 
 async def test_a_storm_with_a_killed_worker_ends_every_request_and_leaves_nothing():
     rng, endings = random.Random(2), Counter()
-    command = ("server.cli", "serve", "--port", "0", "--executor", "process")
+    command = ("server.cli.main", "serve", "--port", "0", "--executor", "process")
     with server(*command) as (process, port):
         await post(port, *speech(TEXT))
         await post(port, *chat("Tell me about the sea.", max_tokens=20))

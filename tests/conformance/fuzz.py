@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from server.spec import STORED
+from server.document.openapi import STORED
 from tests.conformance.run import python_of
 from tests.server.bench import fake_service
 from tests.server.loopback import serving

@@ -18,13 +18,13 @@ from typing import Any
 
 import structlog
 
-from server.client.api import Target, client_of
-from server.selftest.run import checks, subject_of
-from server.selftest.run import run as run_check
-from server.service import Service
-from server.settings import Settings
-from stages.errors import RequestError
-from stages.messages import SpeechEnd, TextChunk
+from server.cli.client.api import Target, client_of
+from server.cli.selftest.run import checks, subject_of
+from server.cli.selftest.run import run as run_check
+from server.config.settings import Settings
+from server.serving.service import Service
+from stages.contract.errors import RequestError
+from stages.contract.messages import SpeechEnd, TextChunk
 from tests.server.bench import ScriptedDeployment, ScriptedStage, fake_service, tone
 from tests.server.loopback import serving
 

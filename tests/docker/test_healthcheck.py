@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from server.service import Service
-from server.settings import Settings
+from server.config.settings import Settings
+from server.serving.service import Service
 from tests.server.bench import ScriptedDeployment, ScriptedStage, fake_service
 from tests.server.loopback import serving
 

@@ -9,8 +9,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from server.config.settings import Settings, variable_of
 from server.serve import CLEANUP_S
-from server.settings import Settings, variable_of
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()

@@ -18,7 +18,7 @@ from tests.docs.blocks import ROOT, blocks_of, pages
 
 LIMIT_S = 180
 SHIMS = {
-    "nano-omni": f'exec "{sys.executable}" -m server.cli "$@"',
+    "nano-omni": f'exec "{sys.executable}" -m server.cli.main "$@"',
     "python": f'exec "{sys.executable}" "$@"',
     "ffplay": '[ "$(wc -c)" -gt 1000 ]',
 }
@@ -28,7 +28,7 @@ SHIMS = {
 def served():
     """The port of a server as the pages mean it: embedded models, timelines open."""
     options = ("--port", "0", "--debug-routes", "--log-level", "warning")
-    command = (sys.executable, "-u", "-m", "server.cli", "serve", *options)
+    command = (sys.executable, "-u", "-m", "server.cli.main", "serve", *options)
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         ready = next((line for line in server.stdout if " is ready on " in line), "")

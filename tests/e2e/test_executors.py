@@ -8,10 +8,10 @@ import httpx2
 import numpy as np
 import pytest
 
-from server.service import Service
-from server.settings import Settings
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
+from server.config.settings import Settings
+from server.serving.service import Service
+from stages.models.registry import build
+from stages.runtime.placement import BuildConfig, Placement
 from tests.server.loopback import serving
 
 pytestmark = pytest.mark.model

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from server.app import create_app
+from server.config.settings import Settings
 from server.errors import BrokenStreamError
-from server.pace import PLACES
-from server.service import Service
-from server.settings import Settings
-from stages.errors import CheckpointError
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
+from server.serving.capacity import PLACES
+from server.serving.service import Service
+from stages.contract.errors import CheckpointError
+from stages.models.registry import build
+from stages.runtime.placement import BuildConfig, Placement
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import KINDS, write_checkpoint
 from tests.server.asgi import Exchange, events, get, post, running
-from tests.server.test_voice_upload import upload, wav
+from tests.server.operations.test_voice_upload import upload, wav
 
 SPEECH = "/v1/audio/speech"
 TEXT = "The other thing is in the house, and that is all of it."

@@ -9,12 +9,12 @@ import pytest
 
 from benchmarks.held_texts import TEXTS
 from benchmarks.read_back import num_errors, words
-from server.service import Service
-from server.settings import Settings
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
+from server.config.settings import Settings
+from server.serving.service import Service
+from stages.models.registry import build
+from stages.runtime.placement import BuildConfig, Placement
 from tests.server.loopback import serving
-from tests.stages.talker.onnx_writer import write_voice
+from tests.stages.weights.onnx_writer import write_voice
 
 pytestmark = pytest.mark.model
 

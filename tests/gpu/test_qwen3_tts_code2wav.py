@@ -5,11 +5,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from stages.code2wav.qwen.config import QwenCode2WavConfig
-from stages.code2wav.qwen.stage import QwenCode2WavStage
-from stages.messages import CodecChunk
+from stages.contract.messages import CodecChunk
+from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
+from stages.models.qwen3_tts.code2wav.stage import QwenCode2WavStage
 from tests.qwen3_tts.stored import VALUES
-from tests.stages.code2wav.qwen.driver import Bench, Clock
+from tests.stages.models.qwen3_tts.code2wav.driver import Bench, Clock
 
 TOLERANCE = 12  # of 32,768: sums in another order than the CPU's
 

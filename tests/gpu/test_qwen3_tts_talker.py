@@ -4,14 +4,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from stages.messages import TalkerParams, TextChunk, VoiceFile
-from stages.talker.qwen.config import QwenTalkerConfig
-from stages.talker.qwen.recordings import write_recording
-from stages.talker.qwen.stage import QwenTalkerStage
+from stages.contract.messages import TalkerParams, TextChunk, VoiceFile
+from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
+from stages.models.qwen3_tts.talker.recordings import write_recording
+from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
 from tests.qwen3_tts.stored import VALUES
-from tests.stages.talker.qwen.driver import Driver
-from tests.stages.talker.qwen.test_stage import eight, params
+from tests.stages.models.qwen3_tts.talker.driver import Driver
+from tests.stages.models.qwen3_tts.talker.test_stage import eight, params
 
 TEXT = "The other thing is in the house, and nothing else is there."
 

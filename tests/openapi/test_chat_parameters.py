@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openapi.chat_parameters import CHAT_PARAMETERS, TREATMENTS, markdown
-from openapi.chat_request import ChatRequest
+from openapi.chat.parameters import CHAT_PARAMETERS, TREATMENTS, markdown
+from openapi.chat.request import ChatRequest
 from tests.server.asgi import post
 from tests.server.bench import CHAT, scripted
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
-from server.spec import STORED, main, text
+from server.document.openapi import STORED, main, text
 from tests.server.asgi import events
 
 
@@ -22,7 +22,7 @@ def test_the_stored_document_is_the_servers(monkeypatch):
 def test_a_difference_fails_the_check(monkeypatch, tmp_path, capsys):
     other = tmp_path / "openapi.json"
     other.write_text(STORED.read_text() + " ")
-    monkeypatch.setattr("server.spec.STORED", other)
+    monkeypatch.setattr("server.document.openapi.STORED", other)
     monkeypatch.setattr("sys.argv", ["spec", "--check"])
     assert main() == 1
     assert "openapi.json" in capsys.readouterr().err

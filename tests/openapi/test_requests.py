@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from openapi.chat_request import ChatRequest
+from openapi.chat.request import ChatRequest
 from openapi.problems import param_of, problem_of
 from openapi.speech import SpeechRequest
 

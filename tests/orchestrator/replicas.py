@@ -1,10 +1,10 @@
 """Stages of several scripted workers, wired as a deployment wires them, without threads."""
 
 from orchestrator import AsyncChunkOrchestrator
-from stages.errors import WorkerDiedError
-from stages.executors.control import Abort, AbortDone, Output, Submit
-from stages.executors.face import Face
-from stages.messages import StageInput, StageOutput
+from stages.contract.errors import WorkerDiedError
+from stages.contract.messages import StageInput, StageOutput
+from stages.runtime.executors.control import Abort, AbortDone, Output, Submit
+from stages.runtime.executors.face import Face
 
 MANY = 99  # an edge is called by the replica at its other end
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from orchestrator import Admission, AsyncChunkOrchestrator
-from stages.errors import AbortedError, DeadlineError, OverloadedError
+from stages.contract.errors import AbortedError, DeadlineError, OverloadedError
 from tests.orchestrator.scripted import running, scripted_stages, settle, told
 
 

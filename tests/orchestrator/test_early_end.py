@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from orchestrator import AsyncChunkOrchestrator
-from stages.errors import (
+from stages.contract.errors import (
     AbortedError,
     DeadlineError,
     RequestError,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from orchestrator import AsyncChunkOrchestrator
-from stages.executors.figures import StageWork
+from stages.runtime.executors.figures import StageWork
 from tests.orchestrator.scripted import ScriptedStage, running, scripted_stages, settle
 
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from stages.errors import OmniError, UnavailableError, WorkerDiedError
-from stages.executors.control import Submit
+from stages.contract.errors import OmniError, UnavailableError, WorkerDiedError
+from stages.runtime.executors.control import Submit
 from tests.orchestrator.replicas import Fleet, first
 from tests.orchestrator.scripted import nothing_comes, settle
 from tests.orchestrator.test_state_machine import EXAMPLES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from orchestrator import AsyncChunkOrchestrator, Orchestrator
-from stages.errors import OmniError, RequestError, WorkerDiedError
+from stages.contract.errors import OmniError, RequestError, WorkerDiedError
 from tests.orchestrator.scripted import ScriptedStage, settle
 from tests.virtual_clock import VirtualClockLoop
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from orchestrator import Patience, Supervisor
-from stages.errors import StartError
+from stages.contract.errors import StartError
 from tests.orchestrator.scripted import settle
 
 

@@ -4,7 +4,7 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from stages.pipelines.config import Placement, RayCluster
+from stages.runtime.placement import Placement, RayCluster
 
 NODE_CPUS = 4
 

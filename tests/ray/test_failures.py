@@ -14,15 +14,15 @@ import ray
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from orchestrator import AsyncChunkOrchestrator, Patience, Supervisor
-from stages.connectors.remote import Address
-from stages.errors import UnavailableError, WorkerDiedError
-from stages.executors.actor import LEASE_S
-from stages.pipelines.config import Placement
-from stages.pipelines.fake import build_fake
-from stages.pipelines.pipeline import prewarm_fn, speech_request
+from stages.contract.errors import UnavailableError, WorkerDiedError
+from stages.contract.pipeline import prewarm_fn, speech_request
+from stages.models.fake.pipeline import build_fake
+from stages.runtime.connectors.remote import Address
+from stages.runtime.executors.actor import LEASE_S
+from stages.runtime.placement import Placement
 from tests.ray.conftest import NODE_CPUS
-from tests.stages.connectors.relay import Relay
-from tests.stages.pipelines.test_fake import VOICE, collect
+from tests.stages.models.fake.test_pipeline import VOICE, collect
+from tests.stages.runtime.connectors.relay import Relay
 
 pytestmark = pytest.mark.ray
 
@@ -165,7 +165,7 @@ async def test_an_actor_that_falls_silent_is_ended_and_placed_again(placed):
 
 async def test_a_partition_between_two_workers_fails_what_crosses_it_and_ends(placed, monkeypatch):
     """Both answer the server, and bytes between them stop."""
-    from stages.executors import on_ray
+    from stages.runtime.executors import on_ray
 
     relays, plain = [], on_ray.Link.introduce
 
@@ -261,9 +261,9 @@ async def test_a_server_that_comes_as_the_last_one_leaves_gets_workers(placed):
 async def test_servers_that_mean_different_stages_do_not_share(placed):
     from dataclasses import replace
 
-    from stages.errors import StartError
-    from stages.fakes.stages import FakeThinker
-    from stages.pipelines.staff import staff
+    from stages.contract.errors import StartError
+    from stages.models.fake.stages import FakeThinker
+    from stages.runtime.replicas import staff
 
     on = placed()
     async with serving(on):
@@ -276,9 +276,9 @@ async def test_servers_that_mean_different_stages_do_not_share(placed):
 SERVER = """
 import asyncio, sys
 from tests.ray.test_failures import Serving
-from stages.pipelines.config import Placement, RayCluster
-from stages.pipelines.pipeline import speech_request
-from tests.stages.pipelines.test_fake import VOICE
+from stages.runtime.placement import Placement, RayCluster
+from stages.contract.pipeline import speech_request
+from tests.stages.models.fake.test_pipeline import VOICE
 async def main():
     served = Serving(Placement(executor="ray", cpus=0.1, ray=RayCluster(*sys.argv[1:])))
     await served.deployment.start(60)

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from stages.connectors.memory import MemoryConnector
-from stages.connectors.remote import RemoteEdge
-from stages.connectors.shared_memory import SharedMemoryEdge
-from stages.errors import StartError
-from stages.fakes.stages import FakeTalker
-from stages.pipelines.config import Placement
-from stages.pipelines.deployment import Deployment, Position, wire
-from stages.pipelines.fake import build_fake
-from stages.pipelines.staff import staff
+from stages.contract.errors import StartError
+from stages.models.fake.pipeline import build_fake
+from stages.models.fake.stages import FakeTalker
+from stages.runtime.connectors.memory import MemoryConnector
+from stages.runtime.connectors.remote import RemoteEdge
+from stages.runtime.connectors.shared_memory import SharedMemoryEdge
+from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.placement import Placement
+from stages.runtime.replicas import staff
 from tests.ray.conftest import placement
-from tests.stages.pipelines.test_fake import (  # noqa: F401 - the tests themselves
+from tests.stages.models.fake.test_pipeline import (  # noqa: F401 - the tests themselves
     Broken,
     test_chat_speaks_while_it_writes,
     test_leaving_early_frees_every_stage,

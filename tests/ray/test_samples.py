@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from orchestrator import AsyncChunkOrchestrator
-from stages.messages import AudioChunk, TalkerParams
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig, Placement
-from stages.pipelines.pipeline import prewarm_fn, speech_request
+from stages.contract.messages import AudioChunk, TalkerParams
+from stages.contract.pipeline import prewarm_fn, speech_request
+from stages.models.registry import build
+from stages.runtime.placement import BuildConfig, Placement
 from tests.ray.conftest import placement
 
 pytestmark = [pytest.mark.ray, pytest.mark.model]

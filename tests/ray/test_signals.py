@@ -12,7 +12,7 @@ from tests.chaos.test_chaos import until
 
 pytestmark = pytest.mark.ray
 
-SERVE = [sys.executable, "-m", "server.cli", "serve", "--port", "0"]
+SERVE = [sys.executable, "-m", "server.cli.main", "serve", "--port", "0"]
 OPTIONS = ["--max-input-chars=8192", "--max-reply-tokens=1000", "--model=fake", "--executor=ray"]
 CHAT = {
     "model": "fake-chat",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from server.groups import ungrouped
+from server.exception_groups import ungrouped
 
 
 @dataclass

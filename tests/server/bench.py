@@ -6,14 +6,21 @@ import anyio
 import numpy as np
 
 from server.app import create_app
-from server.service import Service
-from server.settings import Settings
-from stages.fakes.prompts import FakePrompts
-from stages.messages import AudioChunk, AudioEnd, SpeechEnd, StageOutput, TextChunk, TextEnd
-from stages.pipelines.build import build
-from stages.pipelines.config import BuildConfig
-from stages.pipelines.fake import is_speakable
-from stages.pipelines.pipeline import Pipeline, Voice
+from server.config.settings import Settings
+from server.serving.service import Service
+from stages.contract.messages import (
+    AudioChunk,
+    AudioEnd,
+    SpeechEnd,
+    StageOutput,
+    TextChunk,
+    TextEnd,
+)
+from stages.contract.pipeline import Pipeline, Voice
+from stages.models.fake.pipeline import is_speakable
+from stages.models.fake.prompts import FakePrompts
+from stages.models.registry import build
+from stages.runtime.placement import BuildConfig
 
 SPEECH = {"model": "speaker", "input": "Hello there.", "voice": "low", "response_format": "pcm"}
 CHAT = {"model": "chatter", "messages": [{"role": "user", "content": "Hello"}]}

@@ -1,0 +1,1 @@
+"""The command line: the parser, the commands, and what only they use."""

@@ -1,0 +1,1 @@
+"""A client of any server that speaks this API, for the commands."""

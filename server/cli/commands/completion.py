@@ -1,0 +1,43 @@
+"""`nano-omni completion SHELL`: a script for the shell, made from the parser."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import shtab
+
+from server.cli.commands.terminal import tell
+from server.cli.main import COMMANDS, parser_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXAMPLES = """\
+  nano-omni completion bash > ~/.local/share/bash-completion/completions/nano-omni
+  nano-omni completion zsh > ~/.zfunc/_nano-omni     where fpath has ~/.zfunc
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The shell."""
+    parser.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the script; the exit status."""
+    parser = parser_of(COMMANDS)
+    for action in _actions(parser):
+        if action.type is Path:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    tell(shtab.complete(parser, shell=options.shell))
+    return 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)

@@ -1,0 +1,114 @@
+"""Settings as options of a command: each by its name, its help and its choices."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, get_args, get_origin
+
+from server.config.settings import Loaded, Settings, default_file, load, option_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pydantic.fields import FieldInfo
+
+# Other users of the machine see command lines: keys come from a file or the environment.
+SECRET = ("api_keys",)
+ALL = tuple(name for name in Settings.model_fields if name not in SECRET)
+MODEL = (
+    "model",
+    "cache_dir",
+    "device",
+    "dtype",
+    "thinker_device",
+    "thinker_dtype",
+    "talker_device",
+    "talker_dtype",
+    "code2wav_device",
+    "code2wav_dtype",
+    "executor",
+    "thinker_executor",
+    "talker_executor",
+    "code2wav_executor",
+    "ray_address",
+    "phonemizer",
+    "voice",
+    "voices_dir",
+    "max_loaded_voices",
+    "recordings_dir",
+    "clean",
+    "code_announcement",
+    "log_level",
+    "log_format",
+)
+
+
+def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Let a command take these settings, and `--config`."""
+    group = parser.add_argument_group("settings")
+    group.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"the settings file ({_short(default_file())})"
+    )
+    for name in names:
+        field = Settings.model_fields[name]
+        text = f"{field.description} ({shown(field.default)})".replace("%", "%%").replace("\n", " ")
+        if field.annotation is bool:
+            action = argparse.BooleanOptionalAction
+            group.add_argument(option_of(name), dest=name, action=action, help=text)
+            continue
+        group.add_argument(
+            option_of(name),
+            dest=name,
+            type=Path if Path in _parts(field) else str,
+            choices=choices_of(field) or None,
+            metavar=None if choices_of(field) else name.upper().rsplit("_", 1)[-1],
+            help=text,
+        )
+
+
+def load_given(options: argparse.Namespace) -> Loaded:
+    """All settings, those of the command line first. Raises SettingsError."""
+    chosen = vars(options)
+    given = {name: chosen[name] for name in Settings.model_fields if chosen.get(name) is not None}
+    return load(given, options.config)
+
+
+def choices_of(field: FieldInfo) -> tuple[str, ...]:
+    """The values that a setting can have, where they are few."""
+    return tuple(
+        value for part in _parts(field) if get_origin(part) is Literal for value in get_args(part)
+    )
+
+
+def shown(value: object) -> str:
+    """A value as it is written in the environment; of secrets only how many there are."""
+    match value:
+        case None:
+            return "unset"
+        case "":
+            return "empty"
+        case bool():
+            return str(value).lower()
+        case Path():
+            return _short(value)
+        case tuple() if value and isinstance(value[0], bytes):
+            return f"{len(value)} {'key' if len(value) == 1 else 'keys'}"
+        case tuple():
+            return ", ".join(map(str, value)) or "none"
+        case float():
+            return f"{value:g}"
+    return str(value)
+
+
+def _short(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def _parts(field: FieldInfo) -> Iterator[object]:
+    """A type, or the members of a union, without what is annotated to them."""
+    annotation = field.annotation
+    members = () if get_origin(annotation) is Literal else get_args(annotation)
+    for member in members or (annotation,):
+        yield get_args(member)[0] if get_origin(member) is Annotated else member

@@ -1,0 +1,1 @@
+"""What every request passes, whatever it asks for: protocol, middleware, bodies, responses."""

@@ -1,0 +1,164 @@
+"""The outermost layer: a request's id, its time, and its one line in the log.
+
+Pure ASGI around everything, so that every response has the headers, those of errors included. The
+id is the client's own where it is a sane one, and is echoed only: nothing is keyed by it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import anyio
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+
+from server.errors import StalledReaderError, answer_to
+from server.http.auth import KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from server.observe import Trail, Watch
+    from server.observe.trail import Outcome
+
+log = structlog.get_logger(__name__)
+
+SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+QUIET_PATHS = ("/health", "/metrics", "/debug/")
+
+CLIENT_LEFT = 499
+# How a response ended, by its status; other 4xx are `invalid`, other 5xx `failed`.
+OUTCOMES: Mapping[int, Outcome] = {
+    429: "overloaded",
+    CLIENT_LEFT: "left",
+    503: "unavailable",
+    504: "deadline",
+}
+
+
+class Edge:
+    """Wraps an ASGI app; adds `x-request-id` and `openai-processing-ms`, and logs."""
+
+    def __init__(self, app: ASGIApp, watch: Watch) -> None:
+        self._app = app
+        self._watch = watch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        name = request_id(headers.get("x-request-id", ""))
+        exchange = Exchange(scope, send, name, self._watch.begin(scope, name, headers))
+        try:
+            await self._app(scope, receive, exchange.send)
+        except Exception as error:
+            exchange.error = error
+            raise
+        finally:
+            exchange.end()
+
+
+class Exchange:
+    """What is seen of one request and its response from outside."""
+
+    def __init__(self, scope: Scope, send: Send, name: str, trail: Trail | None) -> None:
+        self._scope = scope
+        self._send = send
+        self._started_at = anyio.current_time()
+        self._request_id = name
+        self._trail = trail
+        self._status = 0
+        self._first_byte_ms: int | None = None
+        self._num_bytes = 0
+        self._complete = False
+        self.error: Exception | None = None
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on, with our headers where it starts the response."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["x-request-id"] = self._request_id
+            headers["openai-processing-ms"] = str(self._elapsed_ms())
+        else:
+            self._count(message)
+        await self._send(message)
+
+    def end(self) -> None:
+        """The response is over, or will never be: end the trail, write the one line."""
+        if self._trail is not None:
+            self._trail.end(self._seen_status, self._outcome)
+        self._log()
+
+    @property
+    def _seen_status(self) -> int:
+        """As the client saw it, or 499 where it left before the end."""
+        return self._status if self._complete or self.error else CLIENT_LEFT
+
+    @property
+    def _outcome(self) -> Outcome:
+        """An error after the first byte counts like one before it."""
+        cause = self.error and self.error.__cause__
+        if isinstance(cause, StalledReaderError):
+            return "stalled"
+        status = answer_to(cause).status if isinstance(cause, Exception) else self._seen_status
+        if status < HTTPStatus.BAD_REQUEST:
+            return "ok"
+        other: Outcome = "failed" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid"
+        return OUTCOMES.get(status, other)
+
+    def _log(self) -> None:
+        write = log.debug if self._scope["path"].startswith(QUIET_PATHS) else log.info
+        write(
+            "request",
+            id=self._request_id,
+            method=self._scope["method"],
+            path=quote(self._scope["path"]),
+            status=self._seen_status,
+            ms=self._elapsed_ms(),
+            first_byte_ms=self._first_byte_ms,
+            bytes=self._num_bytes,
+            key=self._scope.get(KEY),
+            error=self.error and type(self.error.__cause__ or self.error).__name__,
+            **(told(self._trail) if self._trail is not None else {}),
+        )
+
+    def _count(self, message: Message) -> None:
+        body = message.get("body", b"")
+        if body and self._first_byte_ms is None:
+            self._first_byte_ms = self._elapsed_ms()
+            if self._trail is not None:
+                self._trail.first_byte_at = anyio.current_time()
+        self._num_bytes += len(body)
+        self._complete = not message.get("more_body", False)
+
+    def _elapsed_ms(self) -> int:
+        return int((anyio.current_time() - self._started_at) * 1000)
+
+
+def told(trail: Trail) -> dict[str, Any]:
+    """What the line says of a request that generates; nothing of it is the user's, unless asked."""
+    ms = trail.since_received_ms
+    line = {
+        "model": trail.model,
+        "outcome": trail.outcome,
+        "admitted_ms": ms(trail.admitted_at),
+        "first_token_ms": ms(trail.first_token_at),
+        "first_audio_ms": ms(trail.first_audio_at),
+        "audio_ms": round(1000 * trail.audio_s),
+        "underruns": trail.num_underruns,
+        "run": trail.records[0].request_id if trail.records else None,
+    }
+    return line if trail.body is None else {**line, "body": trail.body}
+
+
+def request_id(sent: str) -> str:
+    """The client's id if it is a sane one, else a new one."""
+    return sent if SANE_ID.fullmatch(sent) else f"req_{secrets.token_hex(16)}"

@@ -1,0 +1,97 @@
+"""The metrics of one server, in a registry of its own.
+
+What happens once a request is counted when the request is over (`note`); what is counted already
+elsewhere is read when somebody asks (`collect.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.exposition import choose_encoder
+
+from server.observe import metric_names as declared
+from server.observe.collector import ServiceCollector
+
+if TYPE_CHECKING:
+    from server.observe.metric_names import Declared
+    from server.observe.trail import Trail
+    from server.serving.service import Service
+
+
+class Metrics:
+    """See above."""
+
+    def __init__(self, service: Service, version: str) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each one
+        self.registry = CollectorRegistry()
+        self._requests = self._counter(declared.REQUESTS)
+        self._request_s = self._histogram(declared.REQUEST_S)
+        self._queue_s = self._histogram(declared.QUEUE)
+        self._first_token_s = self._histogram(declared.FIRST_TOKEN)
+        self._first_audio_s = self._histogram(declared.FIRST_AUDIO)
+        self._real_time_factor = self._histogram(declared.REAL_TIME_FACTOR)
+        self._underruns = self._counter(declared.UNDERRUNS)
+        self._underrun_s = self._counter(declared.UNDERRUN_S)
+        self._underrun_requests = self._counter(declared.UNDERRUN_REQUESTS)
+        self._prompt_tokens = self._counter(declared.PROMPT_TOKENS)
+        self._cached_tokens = self._counter(declared.CACHED_TOKENS)
+        self._completion_tokens = self._counter(declared.COMPLETION_TOKENS)
+        self._audio_s = self._counter(declared.AUDIO_S)
+        self.registry.register(ServiceCollector(service, version))
+        ProcessCollector(registry=self.registry)
+
+    def exposed(self, accept: str) -> tuple[bytes, str]:
+        """All metrics in the format that `accept` asks for, and its media type."""
+        encoder, media_type = choose_encoder(accept)
+        return encoder(self.registry), media_type
+
+    def note(self, trail: Trail) -> None:
+        """A response is over."""
+        model, endpoint = trail.model, trail.endpoint
+        self._requests.labels(model, endpoint, trail.outcome).inc()
+        if trail.outcome == "ok":
+            _observe(self._request_s.labels(model, endpoint), trail.received_at, trail.ended_at)
+        if trail.admitted_at is not None:
+            _observe(self._queue_s.labels(model), trail.asked_at, trail.admitted_at)
+            self._note_text(trail)
+        if trail.audio_s:
+            self._note_sound(trail)
+
+    def _note_text(self, trail: Trail) -> None:
+        if trail.first_token_at is not None:
+            first = self._first_token_s.labels(trail.model, trail.endpoint)
+            _observe(first, trail.received_at, trail.first_token_at)
+            self._prompt_tokens.labels(trail.model).inc(trail.prompt_tokens)
+            self._cached_tokens.labels(trail.model).inc(trail.cached_tokens)
+            self._completion_tokens.labels(trail.model).inc(trail.completion_tokens)
+
+    def _note_sound(self, trail: Trail) -> None:
+        labels = trail.model, trail.endpoint
+        _observe(self._first_audio_s.labels(*labels), trail.received_at, trail.first_audio_at)
+        assert trail.admitted_at is not None
+        assert trail.last_audio_at is not None
+        factor = (trail.last_audio_at - trail.admitted_at) / trail.audio_s
+        self._real_time_factor.labels(*labels).observe(factor)
+        self._audio_s.labels(trail.model).inc(trail.audio_s)
+        self._underruns.labels(*labels).inc(trail.num_underruns)
+        self._underrun_s.labels(*labels).inc(trail.silent_s)
+        self._underrun_requests.labels(*labels).inc(trail.num_underruns > 0)
+
+    def _counter(self, of: Declared) -> Counter:
+        return Counter(of.name, of.help, of.labels, registry=self.registry)
+
+    def _histogram(self, of: Declared) -> Histogram:
+        return Histogram(of.name, of.help, of.labels, registry=self.registry, buckets=of.buckets)
+
+
+def _observe(histogram: Histogram, since: float | None, until: float | None) -> None:
+    if since is not None and until is not None:
+        histogram.observe(until - since)

@@ -1,0 +1,136 @@
+"""Requests as OpenTelemetry traces: a span for the request, and one for each stage beneath it.
+
+Made from the trail when everything has ended, so a request costs nothing more while it runs. The
+client's W3C trace context becomes the parent, and its choice of what is sampled holds. Needs the
+extra `otel`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.config.settings import SettingsError
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span
+
+    from orchestrator import RequestRecord, StageRecord
+    from server.observe.trail import Trail
+
+PATH = "/v1/traces"
+
+
+def make_traces(endpoint: str, version: str) -> Traces | None:
+    """Traces that go to a collector (OTLP over HTTP); None without an endpoint.
+
+    Raises SettingsError where the extra is not installed.
+    """
+    if not endpoint:
+        return None
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise SettingsError("traces need: pip install -r requirements/otel.txt") from None
+
+    resource = Resource.create({"service.name": "nano-vllm-omni", "service.version": version})
+    provider = TracerProvider(resource=resource)
+    url = endpoint if endpoint.endswith(PATH) else endpoint.rstrip("/") + PATH
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=url)))
+    return Traces(provider)
+
+
+class Traces:
+    """Sends trails to where `provider` exports."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        self._provider = provider
+        self._tracer = provider.get_tracer("nano_omni")
+
+    def send(self, trail: Trail) -> None:
+        """Everything of it has ended."""
+        from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        parent = TraceContextTextMapPropagator().extract(trail.parent)
+        span = self._tracer.start_span(
+            f"POST {trail.endpoint}",
+            parent,
+            SpanKind.SERVER,
+            _attributes(trail),
+            start_time=_unix_ns(trail, trail.received_at),
+        )
+        _note_moments(span, trail)
+        if trail.outcome not in ("ok", "invalid"):
+            span.set_status(Status(StatusCode.ERROR, trail.outcome))
+        context = set_span_in_context(span)
+        for record in trail.records:
+            for k, stage in enumerate(record.stages):
+                if stage.submitted_at is not None:
+                    started_at = _unix_ns(trail, stage.submitted_at)
+                    child = self._tracer.start_span(
+                        trail.stage_names[k], context, start_time=started_at
+                    )
+                    _tell_stage(child, trail, record, stage)
+        assert trail.ended_at is not None
+        span.end(_unix_ns(trail, trail.ended_at))
+
+    def close(self) -> None:
+        """Send what waits; may take seconds."""
+        self._provider.shutdown()
+
+
+def _attributes(trail: Trail) -> dict[str, str | int | float]:
+    """Names as in OpenTelemetry's conventions for HTTP and generative AI, where there are any."""
+    return {
+        "http.request.method": "POST",
+        "http.route": trail.endpoint,
+        "http.response.status_code": trail.status or 0,
+        "gen_ai.request.model": trail.model,
+        "gen_ai.usage.input_tokens": trail.prompt_tokens,
+        "gen_ai.usage.output_tokens": trail.completion_tokens,
+        "nano_omni.request_id": trail.request_id,
+        "nano_omni.outcome": str(trail.outcome),
+        "nano_omni.audio_seconds": trail.audio_s,
+        "nano_omni.underruns": trail.num_underruns,
+    }
+
+
+def _note_moments(span: Span, trail: Trail) -> None:
+    moments = {
+        "admitted": trail.admitted_at,
+        "first_token": trail.first_token_at,
+        "first_audio": trail.first_audio_at,
+    }
+    for record in trail.records:
+        if record.held:
+            moments[f"gate_held {record.index}"] = record.all_final_at
+            moments[f"gate_released {record.index}"] = record.ended_at
+    for name, at in moments.items():
+        if at is not None:
+            span.add_event(name, timestamp=_unix_ns(trail, at))
+
+
+def _tell_stage(span: Span, trail: Trail, record: RequestRecord, stage: StageRecord) -> None:
+    from opentelemetry.trace import Status, StatusCode
+
+    span.set_attribute("nano_omni.run", record.request_id)
+    span.set_attribute("nano_omni.ending", str(stage.ending))
+    if stage.work is not None and stage.work.busy:
+        busy_s = sum(ended_at - began_at for began_at, ended_at in stage.work.busy)
+        span.set_attribute("nano_omni.busy_seconds", busy_s)
+        span.set_attribute("nano_omni.chunks", stage.work.num_emitted)
+        span.add_event("began", timestamp=_unix_ns(trail, stage.work.busy[0][0]))
+        if stage.work.emitted_at:
+            span.add_event("first_chunk", timestamp=_unix_ns(trail, stage.work.emitted_at[0]))
+    if stage.ending != "finished":
+        span.set_status(Status(StatusCode.ERROR, stage.ending))
+    assert record.ended_at is not None
+    span.end(_unix_ns(trail, stage.finished_at or record.ended_at))
+
+
+def _unix_ns(trail: Trail, at: float) -> int:
+    return round(1e9 * (trail.received_unix_s + at - trail.received_at))

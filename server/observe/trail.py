@@ -1,0 +1,149 @@
+"""What is noted about one request to an endpoint that generates, from its first byte to its last.
+
+Times are of the event loop's clock, in seconds. The edge begins and ends a trail, the live response
+notes what comes out of the stages; the orchestrator's records are part of it and may end later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from server.observe.player import BUFFER_S, Player
+from stages.contract.messages import AudioChunk, TextChunk, TextEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import BaseModel
+    from starlette.requests import Request
+
+    from orchestrator import OrchOutput, RequestRecord
+    from server.serving.service import Service
+
+TRAIL = "nano_omni.trail"  # in a scope
+ENDPOINTS = ("/v1/audio/speech", "/v1/chat/completions", "/v1/completions", "/v1/responses")
+UNKNOWN = "unknown"  # a model that is not known, or not yet
+
+Outcome = Literal[
+    "ok", "invalid", "overloaded", "unavailable", "deadline", "left", "stalled", "failed"
+]
+
+
+def _clock() -> Callable[[], float]:
+    """The loop's: it is asked for each chunk, and finding the loop is a system call."""
+    return asyncio.get_running_loop().time
+
+
+@dataclass(slots=True, eq=False)
+class Trail:
+    """See above. `on_over` hears when the response and all of its records have ended."""
+
+    request_id: str
+    endpoint: str
+    on_over: Callable[[Trail], None]
+    parent: Mapping[str, str] = field(default_factory=dict)  # W3C trace context, as it was sent
+    received_at: float = field(init=False)
+    received_unix_s: float = field(default_factory=time.time)
+    model: str = UNKNOWN
+    stage_names: Sequence[str] = ()
+    body: dict[str, Any] | None = None  # only where texts are wanted in the log
+    asked_at: float | None = None  # for a place among the running requests
+    admitted_at: float | None = None
+    first_byte_at: float | None = None
+    first_token_at: float | None = None
+    first_audio_at: float | None = None
+    last_audio_at: float | None = None
+    ended_at: float | None = None
+    status: int | None = None
+    outcome: Outcome | None = None
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    audio_s: float = 0.0
+    records: Sequence[RequestRecord] = ()
+    players: dict[int, Player] = field(default_factory=dict)  # one for each choice that is streamed
+    _tokens: dict[int, int] = field(default_factory=dict)
+    _now_s: Callable[[], float] = field(default_factory=_clock)
+    _is_told: bool = False
+
+    def __post_init__(self) -> None:
+        """It begins now."""
+        self.received_at = self._now_s()
+
+    @property
+    def completion_tokens(self) -> int:
+        """How many tokens were written, of all choices."""
+        return sum(self._tokens.values())
+
+    @property
+    def num_underruns(self) -> int:
+        """How often players would have run dry."""
+        return sum(player.num_underruns for player in self.players.values())
+
+    @property
+    def silent_s(self) -> float:
+        """For how long."""
+        return sum(player.silent_s for player in self.players.values())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will be noted."""
+        return self.ended_at is not None and all(r.ended_at is not None for r in self.records)
+
+    def admit(self, records: Sequence[RequestRecord]) -> None:
+        """It has its places, and its requests are on their way."""
+        self.admitted_at = self._now_s()
+        self.records = records
+        for record in records:
+            record.on_end = self._settle
+
+    def made(self, output: OrchOutput) -> None:
+        """An output came out of the stages."""
+        data = output.data
+        if isinstance(data, AudioChunk):
+            self.last_audio_at = self._now_s()
+            if self.first_audio_at is None:
+                self.first_audio_at = self.last_audio_at
+            self.audio_s += len(data.samples) / data.rate_hz
+        elif isinstance(data, TextChunk):
+            if self.first_token_at is None:
+                self.first_token_at = self._now_s()
+            self._tokens[output.index] = self._tokens.get(output.index, 0) + data.num_tokens
+        elif isinstance(data, TextEnd):
+            self._tokens[output.index] = data.completion_tokens
+            self.prompt_tokens += data.prompt_tokens
+            self.cached_tokens += data.cached_tokens
+
+    def wrote(self, output: OrchOutput) -> None:
+        """An output of a stream was written to the socket."""
+        if isinstance(output.data, AudioChunk):
+            if (player := self.players.get(output.index)) is None:
+                player = self.players[output.index] = Player(BUFFER_S)
+            player.take(len(output.data.samples) / output.data.rate_hz, self._now_s())
+
+    def end(self, status: int, outcome: Outcome) -> None:
+        """The response is over."""
+        self.status, self.outcome, self.ended_at = status, outcome, self._now_s()
+        self._settle()
+
+    def since_received_ms(self, at: float | None) -> float | None:
+        """A time as the timeline has it."""
+        return None if at is None else round(1000 * (at - self.received_at), 2)
+
+    def _settle(self) -> None:
+        """Once: the last record may have ended before the response, and tell of it after that."""
+        if self.is_over and not self._is_told:
+            self._is_told = True
+            self.on_over(self)
+
+
+def note_body(request: Request, service: Service, body: BaseModel, model: str) -> None:
+    """Note whom a request is for; a name that is none of ours is never a label."""
+    trail: Trail = request.scope[TRAIL]
+    if (served := service.find(model)) is not None:
+        trail.model = served.pipeline.model_id
+        trail.stage_names = served.pipeline.stage_names
+    if service.settings.log_texts:
+        trail.body = body.model_dump(mode="json", exclude_unset=True)

@@ -1,0 +1,1 @@
+"""One folder for each endpoint: a request is checked, planned, run and answered."""

@@ -1,0 +1,72 @@
+"""What a chat may not ask for: checks beyond the shape of the request, each naming its field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openapi.problems import Problem, missing, unsupported
+from server.errors import RefusedError
+from server.operations.shared.text_options import refuse_tools
+from stages.contract.pipeline import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openapi.chat.message import ChatMessage
+    from openapi.chat.request import ChatRequest, ReplyAudio
+    from server.operations.shared.expiring_store import Kept
+    from server.serving.service import Served
+
+# The template knows three roles. What a tool said is told to the model as the user's words.
+TEMPLATE_ROLES = {"developer": "system", "tool": "user", "function": "user"}
+STREAMED_FORMATS = ("pcm16",)
+
+
+def check_options(body: ChatRequest) -> None:
+    """Refuse options that need another one, or that are not there. Raises RefusedError."""
+    refuse_tools(body.tools, body.tool_choice, "tools", "tool_choice")
+    refuse_tools(body.functions, body.function_call, "functions", "function_call")
+    if body.top_logprobs is not None and not body.logprobs:
+        message = "'top_logprobs' is only allowed with 'logprobs'."
+        raise RefusedError(Problem(message, "top_logprobs"))
+    if body.stream_options is not None and not body.stream:
+        message = "'stream_options' is only allowed with 'stream'."
+        raise RefusedError(Problem(message, "stream_options"))
+
+
+def check_reply_audio(audio: ReplyAudio, served: Served, *, stream: bool) -> None:
+    """Refuse sound that the model does not make, or not in a stream. Raises RefusedError."""
+    if not served.speaks:
+        raise RefusedError(unsupported("modalities", "This model replies in text only."))
+    if not stream or audio.format in STREAMED_FORMATS:
+        return
+    names = ", ".join(f"'{name}'" for name in STREAMED_FORMATS)
+    message = (
+        f"Unsupported value: 'audio.format' does not support '{audio.format}' when stream=true. "
+        f"Supported values are: {names}."
+    )
+    raise RefusedError(unsupported("audio.format", message))
+
+
+def turns_of(messages: Sequence[ChatMessage], transcripts: Kept[str]) -> tuple[Message, ...]:
+    """The messages as the model's template takes them. Raises RefusedError."""
+    return tuple(
+        _turn(message, f"messages[{i}]", transcripts) for i, message in enumerate(messages)
+    )
+
+
+def _turn(message: ChatMessage, where: str, transcripts: Kept[str]) -> Message:
+    if message.audio is not None:
+        spoken = _transcript(message.audio.id, f"{where}.audio.id", transcripts)
+        return Message("assistant", message.text or spoken)
+    if message.content is None and message.role != "assistant":
+        raise RefusedError(missing(f"{where}.content"))
+    return Message(TEMPLATE_ROLES.get(message.role, message.role), message.text)
+
+
+def _transcript(audio_id: str, param: str, transcripts: Kept[str]) -> str:
+    transcript = transcripts.get(audio_id)
+    if transcript is None:
+        message = f"Invalid '{param}': there is no reply with this audio id, or it has expired."
+        raise RefusedError(Problem(message, param, "audio_not_found"))
+    return transcript

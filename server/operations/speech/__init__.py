@@ -1,0 +1,1 @@
+"""Speech: a request checked and planned, and its answer."""

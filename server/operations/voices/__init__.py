@@ -1,0 +1,1 @@
+"""Voices that clients add."""

@@ -1,0 +1,1 @@
+"""What is served: models, voices, outputs, and how many requests run at once."""

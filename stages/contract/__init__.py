@@ -1,0 +1,1 @@
+"""What others may know of stages. Free of torch."""

@@ -1,0 +1,1 @@
+"""Building blocks of models in torch, fast on this machine."""

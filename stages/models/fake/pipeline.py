@@ -1,0 +1,69 @@
+"""The fake models: the same two pipelines as the embedded ones, without weights.
+
+For tests, for other people's client tests, and for measuring the control path alone.
+"""
+
+from __future__ import annotations
+
+from stages.contract.errors import StartError
+from stages.contract.pipeline import Pipeline, Voice
+from stages.models.fake.prompts import FakePrompts
+from stages.models.fake.stages import VOICES, FakeCode2Wav, FakeTalker, FakeThinker
+from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.placement import Placement
+from stages.runtime.replicas import staff
+
+ONE = Placement()
+
+
+def build_fake(
+    on_thinker: Placement = ONE,
+    on_talker: Placement = ONE,
+    on_code2wav: Placement = ONE,
+) -> Deployment:
+    """The deployment of `fake-speech` and `fake-chat`, each stage placed as it says.
+
+    Raises StartError where a GPU is asked for, which nothing of it would use.
+    """
+    for on in (on_thinker, on_talker, on_code2wav):
+        if on.device not in ("auto", "cpu"):
+            raise StartError(f"setting device: the fake models run on the CPU, not on {on.device}")
+    thinker = staff(on_thinker, "thinker", FakeThinker)
+    talker = staff(on_talker, "talker", FakeTalker)
+    code2wav = staff(on_code2wav, "code2wav", FakeCode2Wav)
+    speech_faces, speech_edges = wire(
+        [Position(talker, final=False), Position(code2wav, final=True)]
+    )
+    chat_faces, chat_edges = wire(
+        [
+            Position(thinker, final=True),
+            Position(talker, final=False),
+            Position(code2wav, final=True),
+        ]
+    )
+    voices = tuple(Voice(name, "en-US") for name in VOICES)
+    speech = Pipeline(
+        model_id="fake-speech",
+        aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),
+        stage_names=("talker", "code2wav"),
+        handles=speech_faces,
+        final_stage_ids=frozenset({1}),
+        voices=voices,
+        speakable=is_speakable,
+    )
+    chat = Pipeline(
+        model_id="fake-chat",
+        aliases=("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview"),
+        stage_names=("thinker", "talker", "code2wav"),
+        handles=chat_faces,
+        final_stage_ids=frozenset({0, 2}),
+        voices=voices,
+        speakable=is_speakable,
+        prompts=FakePrompts(),
+    )
+    return Deployment([thinker, talker, code2wav], [speech, chat], [*speech_edges, *chat_edges])
+
+
+def is_speakable(text: str) -> bool:
+    """Whether a letter or a digit is in it."""
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,1 @@
+"""Language models of the Llama layout: text in, text out."""

@@ -1,0 +1,85 @@
+"""A chat's messages to the tokens that the thinker reads. Torch-free.
+
+The model's own template (Jinja, in a sandbox) is rendered with marks in place of the messages'
+contents. Control tokens are looked for in what the template wrote and nowhere else, so no content
+can end its turn; all text between two of them is then encoded as one, like the whole would be.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from stages.models.llama.grammar import check_schema
+from stages.models.llama.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stages.contract.pipeline import Message
+    from stages.models.llama.model_files import ModelFiles
+
+_ROLES = frozenset({"system", "user", "assistant"})
+_MARK = "\ue000{}\ue001"
+_MARKS = re.compile("\ue000(\\d+)\ue001")
+
+
+class SmolPrompts:
+    """The `ChatPrompts` of a converted model. Nothing changes after construction."""
+
+    def __init__(self, files: ModelFiles) -> None:
+        settings = files.read_settings()
+        self.context_tokens = int(settings.transformer["max_tokens"])
+        self._vocabulary = Vocabulary(files.tokenizer)
+        self.num_tokens = len(self._vocabulary)
+        control = sorted(self._vocabulary.control, key=len, reverse=True)
+        self._control = re.compile("(" + "|".join(map(re.escape, control)) + ")")
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment.globals["raise_exception"] = _refuse
+        self._template = environment.from_string(settings.chat_template)
+
+    def tokenize(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """The prompt up to and including the opening of the assistant's turn.
+
+        ValueError for a role that is none, and where the template refuses.
+        """
+        contents = [message.content for message in messages]
+        tokens: list[int] = []
+        for i, part in enumerate(self._control.split(self._render(messages))):
+            if i % 2:
+                tokens.append(self._vocabulary.control[part])
+            else:
+                text = _MARKS.sub(lambda mark: contents[int(mark[1])], part)
+                tokens.extend(self._vocabulary.encode(text))
+        return tuple(tokens)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """A text as it is, without a chat around it. No text in it becomes a control token."""
+        return tuple(self._vocabulary.encode(text))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens; control tokens have none."""
+        return b"".join(map(self._vocabulary.token_bytes, tokens)).decode("utf-8", "replace")
+
+    def check_schema(self, schema: str) -> None:
+        """ValueError for a JSON schema that replies cannot be kept to."""
+        check_schema(schema)
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        if unknown := {message.role for message in messages} - _ROLES:
+            raise ValueError(f"unknown role: {', '.join(sorted(unknown))}")
+        turns: list[dict[str, Any]] = [
+            {"role": message.role, "content": _MARK.format(i)} for i, message in enumerate(messages)
+        ]
+        try:
+            return self._template.render(messages=turns, add_generation_prompt=True)
+        except TemplateError as cause:
+            raise ValueError(f"the chat template refuses: {cause}") from cause
+
+
+def _refuse(message: str) -> NoReturn:
+    """What templates call to reject a chat."""
+    raise TemplateError(message)

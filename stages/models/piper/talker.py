@@ -1,0 +1,169 @@
+"""The talker: text of many requests in, latent frames of spoken pieces out.
+
+A step serves one request, the one whose listener runs dry first: it encodes at most one phrase and
+makes one slice of frames. Text is cut into pieces as it comes, so that the first words are spoken
+while the last are not written yet. Requests of one voice share it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from threading import Lock
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from stages.contract.errors import RequestError
+from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
+from stages.contract.stage import Emit, blame
+from stages.kernels.convolution import Parameters
+from stages.kernels.device import pick_device, pick_dtype
+from stages.models.piper.talker_request import (
+    CONTEXT_FRAMES,
+    MAX_FRAMES,
+    Speaker,
+    Speech,
+    size_after,
+)
+from stages.models.piper.vits import Vits, phrase_noise
+from stages.models.piper.voice_file import read_voice, voice_file
+from stages.runtime.cores import FIRST_SOUNDS
+from stages.runtime.deadlines import Playback
+from stages.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
+from stages.text.reading import Reader
+from stages.text.traced import Traced
+from stages.weights.onnx import read_onnx
+from stages.weights.voice_cache import Loaded, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    import torch
+
+    from stages.contract.messages import Chunk, StageParams, VoiceFile
+    from stages.models.piper.talker_config import TalkerConfig
+
+_MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
+# Frames of a request's first slice, and up to how many open requests, of all talkers here: small
+# ones cost more and last less, and who has little in hand runs dry when others begin.
+_FIRST_FRAMES = ((5, 1), (16, 8), (64, 17), (128, sys.maxsize))
+_speakers: Shared[Speaker] = Shared()
+_talkers: WeakSet[TalkerStage] = WeakSet()  # of this process
+_counting = Lock()
+_FIRST_IDS = range(40, 121, 8)  # of 20 to 60 characters
+_WARM_TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds at all."
+
+
+class TalkerStage:
+    """Implements `Stage` for Piper voices."""
+
+    def __init__(self, config: TalkerConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._playback = Playback(clock, _MARGIN_S)
+        self._speakers: Loaded[Speaker] = Loaded(self._load, config.max_loaded_voices)
+        self._files: dict[str, VoiceFile] = {}
+        self._speeches: dict[str, Speech] = {}
+        with _counting:
+            _talkers.add(self)
+
+    def load(self) -> None:
+        """See `Stage`."""
+        self._files = {name: voice_file(path) for name, path in self._config.voices.items()}
+        for file in self._files.values():
+            self._speakers.open(file)
+            self._speakers.close(file)
+
+    def _load(self, path: Path) -> Speaker:
+        device = pick_device(self._config.device)
+        key = voice_file(path), device, self._config.phonemizer
+        return _speakers.get(key, lambda: self._make(path, device))
+
+    def _make(self, path: Path, device: torch.device) -> Speaker:
+        voice = read_voice(path)
+        onnx = read_onnx(path)
+        model = Vits(Parameters(onnx, device, pick_dtype("float32")))
+        phonemizer: Phonemizer = Codepoints()
+        if voice.phoneme_type == "espeak":
+            phonemizer = make_phonemizer(self._config.phonemizer, voice.espeak_voice)
+        reader = Reader(voice.language, phonemizer, voice.id_map)
+        return Speaker(voice, model, reader, onnx.hop / voice.rate_hz)
+
+    def warm(self) -> None:
+        """See `Stage`."""
+        for name, file in self._files.items():
+            _warm(self._speakers.open(file), TalkerParams(name, seed=0))
+            self._speakers.close(file)
+
+    def open(self, request_id: str, params: StageParams) -> None:
+        """See `Stage`. Raises RequestError for a voice that is not there."""
+        assert isinstance(params, TalkerParams)
+        file = params.file or self._files.get(params.voice)
+        if file is None:
+            raise RequestError(request_id, f"no voice {params.voice!r}")
+        self._speeches[request_id] = Speech(self._speakers.open(file), file, params)
+        self._playback.open(request_id)
+
+    def feed(self, request_id: str, chunk: Chunk) -> None:
+        """See `Stage`."""
+        assert isinstance(chunk, TextChunk)
+        self._speeches[request_id].feed(chunk.text)
+
+    def end_input(self, request_id: str) -> None:
+        """See `Stage`."""
+        self._speeches[request_id].end()
+
+    def wants_chunk(self, request_id: str) -> bool:
+        """See `Stage`."""
+        return self._speeches[request_id].wants_text
+
+    def ready(self, request_id: str) -> bool:
+        """See `Stage`."""
+        speech = self._speeches[request_id]
+        return speech.has_work or speech.ended
+
+    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+        """See `Stage`."""
+        request_id = self._playback.most_urgent(room)
+        speech = self._speeches[request_id]
+        if self._playback.is_newcomer(request_id):
+            FIRST_SOUNDS.begin(request_id)
+        with blame(request_id):
+            chunk = speech.next_chunk(self._first_frames)
+        if chunk is not None:
+            sound_s = len(chunk.frames) * speech.speaker.frame_s
+            self._playback.emit(request_id, sound_s + chunk.pause_s)
+            yield Emit(request_id, chunk)
+        else:
+            FIRST_SOUNDS.end(request_id)
+        if speech.ended and not speech.has_work:
+            yield Emit(request_id, end=SpeechEnd(speech.num_frames))
+        elif chunk is None:
+            yield Emit(request_id)
+
+    @property
+    def _first_frames(self) -> int:
+        with _counting:
+            num_open = sum(len(talker._speeches) for talker in _talkers)
+        return next(frames for frames, most in _FIRST_FRAMES if num_open <= most)
+
+    def close(self, request_id: str) -> None:
+        """See `Stage`."""
+        self._speakers.close(self._speeches.pop(request_id).file)
+        self._playback.close(request_id)
+        FIRST_SOUNDS.end(request_id)
+
+
+def _warm(speaker: Speaker, params: TalkerParams) -> None:
+    """The usual lengths of a first piece, and the slices of requests that few are beside: one that
+    was not seen yet takes some milliseconds more, and 2 MB."""
+    model, scales, noise = speaker.model, speaker.scales(params), phrase_noise(0, 0)
+    ids = speaker.reader.read(Traced.of(_WARM_TEXT), words=False)[0].ids
+    for num_ids in _FIRST_IDS:
+        model.encode(ids[:num_ids], scales, noise)
+    for frames, _ in _FIRST_FRAMES[:2]:
+        latents = model.encode(ids, scales, noise)
+        model.flow(latents, frames + CONTEXT_FRAMES)
+        while not latents.complete and frames < MAX_FRAMES:
+            frames = size_after(frames)
+            model.flow(latents, frames)

@@ -1,0 +1,267 @@
+"""What a Qwen3-TTS checkpoint says of itself: sizes, control codes, speakers, languages, sampling.
+
+Torch-free. Read from `config.json` and `generation_config.json`; CheckpointError names what is
+wrong with them. The public ones are described with the `qwen-tts` package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stages.contract.errors import CheckpointError
+from stages.weights.json_file import read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+KINDS = ("custom_voice", "voice_design", "base")
+TOKENIZER_TYPE = "qwen3_tts_tokenizer_12hz"
+SUPPRESSED = (
+    1024  # the last so many ids of the talker's vocabulary control it; only the end is said
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSizes:
+    """Sizes of a decoder-only transformer."""
+
+    hidden_size: int
+    intermediate_size: int
+    num_layers: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    vocab_size: int
+    max_tokens: int
+    rope_theta: float
+    rms_eps: float
+    qkv_bias: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCodes:
+    """Rows of the talker's codec embedding that are no sound."""
+
+    pad: int
+    bos: int
+    eos: int
+    think: int
+    no_think: int
+    think_bos: int
+    think_eos: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextCodes:
+    """Text tokens that control the talker."""
+
+    im_start: int
+    im_end: int
+    pad: int
+    bos: int
+    eos: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a code is chosen: greedily (`temperature` 0), or by chance among the likeliest."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerEncoderSizes:
+    """Sizes of the network that makes an embedding of a voice."""
+
+    size: int
+    channels: tuple[int, ...]
+    kernels: tuple[int, ...]
+    dilations: tuple[int, ...]
+    res2net_scale: int
+    mel_bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class QwenTtsConfig:
+    """One checkpoint. `languages` and `speakers` are codes by name, `dialects` the languages of
+    speakers that have one of their own."""
+
+    kind: str
+    follows_instructions: bool
+    talker: LayerSizes
+    predictor: LayerSizes
+    num_groups: int
+    text_vocab_size: int
+    text_hidden_size: int
+    control: ControlCodes
+    text: TextCodes
+    languages: Mapping[str, int]
+    speakers: Mapping[str, int]
+    dialects: Mapping[str, str]
+    speaker_encoder: SpeakerEncoderSizes
+    first: Choice
+    rest: Choice
+    repetition_penalty: float
+    max_frames: int
+
+
+class _Section:
+    """A JSON object whose values are asked for by type."""
+
+    def __init__(self, path: Path, values: Mapping[str, Any], name: str = "") -> None:
+        self._path = path
+        self._values = values
+        self._name = name
+
+    def part(self, key: str) -> _Section:
+        return _Section(self._path, self._get(key, dict, {}), f"{self._name}{key}.")
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        return int(self._get(key, int, default))
+
+    def number(self, key: str, default: float | None = None) -> float:
+        return float(self._get(key, (int, float), default))
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        return bool(self._get(key, bool, default))
+
+    def text(self, key: str, default: str | None = None) -> str:
+        return str(self._get(key, str, default))
+
+    def integers(self, key: str, default: list[int]) -> tuple[int, ...]:
+        return tuple(int(n) for n in self._get(key, list, default))
+
+    def table(self, key: str) -> dict[str, Any]:
+        return dict(self._get(key, dict, {}))
+
+    def _get(self, key: str, kind: type | tuple[type, ...], default: Any) -> Any:
+        value = self._values.get(key)
+        value = default if value is None else value
+        if value is None or not isinstance(value, kind):
+            found = "is missing" if value is None else f"is {value!r}"
+            raise CheckpointError(f"{self._path}: '{self._name}{key}' {found}")
+        return value
+
+
+def read_config(folder: Path) -> QwenTtsConfig:
+    """The checkpoint's description of itself."""
+    path = folder / "config.json"
+    top = _Section(path, read_json(path))
+    kind = _checked(path, top)
+    talker = top.part("talker_config")
+    predictor = talker.part("code_predictor_config")
+    _check_rotary(path, talker)
+    generation = _Section(
+        folder / "generation_config.json", read_json(folder / "generation_config.json")
+    )
+    dialects = talker.table("spk_is_dialect")
+    return QwenTtsConfig(
+        kind=kind,
+        # The small CustomVoice was not trained to follow any; qwen-tts drops them too.
+        follows_instructions=kind == "voice_design"
+        or (kind == "custom_voice" and top.text("tts_model_size", "") != "0b6"),
+        talker=_sizes(talker),
+        predictor=_sizes(predictor),
+        num_groups=talker.integer("num_code_groups"),
+        text_vocab_size=talker.integer("text_vocab_size", 151936),
+        text_hidden_size=talker.integer("text_hidden_size"),
+        control=_control(talker),
+        text=_text(top),
+        languages={name.lower(): int(i) for name, i in talker.table("codec_language_id").items()},
+        speakers={name.lower(): int(i) for name, i in talker.table("spk_id").items()},
+        dialects={name.lower(): str(of) for name, of in dialects.items() if of},
+        speaker_encoder=_speaker_encoder(top.part("speaker_encoder_config")),
+        first=_choice(generation, ""),
+        rest=_choice(generation, "subtalker_"),
+        repetition_penalty=generation.number("repetition_penalty", 1.05),
+        max_frames=generation.integer("max_new_tokens", 8192),
+    )
+
+
+def _checked(path: Path, top: _Section) -> str:
+    """The kind of a checkpoint that can be served."""
+    model_type = top.text("model_type", "")
+    if model_type != "qwen3_tts":
+        raise CheckpointError(f"{path}: this is no Qwen3-TTS model (model_type {model_type!r})")
+    tokenizer, kind = top.text("tokenizer_type", ""), top.text("tts_model_type", "")
+    if tokenizer != TOKENIZER_TYPE:
+        raise CheckpointError(f"{path}: only the 12 Hz family is served, not {tokenizer!r}")
+    if kind not in KINDS:
+        raise CheckpointError(f"{path}: tts_model_type is {kind!r}, not {', '.join(KINDS)}")
+    return kind
+
+
+def _check_rotary(path: Path, talker: _Section) -> None:
+    """The axes of multimodal positions have to share the head's frequencies out."""
+    scaling = talker.part("rope_scaling")
+    kind = scaling.text("rope_type", scaling.text("type", "default"))
+    sections = scaling.integers("mrope_section", [])
+    if kind != "default" or (sections and 2 * sum(sections) != talker.integer("head_dim")):
+        raise CheckpointError(f"{path}: rope_scaling of another kind ({kind}, {list(sections)})")
+
+
+def _sizes(part: _Section) -> LayerSizes:
+    if part.text("hidden_act", "silu") != "silu" or part.flag("use_sliding_window", default=False):
+        raise CheckpointError("only gated SiLU layers with full attention are known")
+    hidden, heads = part.integer("hidden_size"), part.integer("num_attention_heads")
+    return LayerSizes(
+        hidden_size=hidden,
+        intermediate_size=part.integer("intermediate_size"),
+        num_layers=part.integer("num_hidden_layers"),
+        num_heads=heads,
+        num_kv_heads=part.integer("num_key_value_heads"),
+        head_dim=part.integer("head_dim", hidden // heads),
+        vocab_size=part.integer("vocab_size"),
+        max_tokens=part.integer("max_position_embeddings", 32768),
+        rope_theta=part.number("rope_theta"),
+        rms_eps=part.number("rms_norm_eps", 1e-6),
+        qkv_bias=part.flag("attention_bias", default=False),
+    )
+
+
+def _control(talker: _Section) -> ControlCodes:
+    return ControlCodes(
+        pad=talker.integer("codec_pad_id"),
+        bos=talker.integer("codec_bos_id"),
+        eos=talker.integer("codec_eos_token_id"),
+        think=talker.integer("codec_think_id"),
+        no_think=talker.integer("codec_nothink_id"),
+        think_bos=talker.integer("codec_think_bos_id"),
+        think_eos=talker.integer("codec_think_eos_id"),
+    )
+
+
+def _text(top: _Section) -> TextCodes:
+    return TextCodes(
+        im_start=top.integer("im_start_token_id", 151644),
+        im_end=top.integer("im_end_token_id", 151645),
+        pad=top.integer("tts_pad_token_id", 151671),
+        bos=top.integer("tts_bos_token_id", 151672),
+        eos=top.integer("tts_eos_token_id", 151673),
+    )
+
+
+def _speaker_encoder(part: _Section) -> SpeakerEncoderSizes:
+    return SpeakerEncoderSizes(
+        size=part.integer("enc_dim", 1024),
+        channels=part.integers("enc_channels", [512, 512, 512, 512, 1536]),
+        kernels=part.integers("enc_kernel_sizes", [5, 3, 3, 3, 1]),
+        dilations=part.integers("enc_dilations", [1, 2, 3, 4, 1]),
+        res2net_scale=part.integer("enc_res2net_scale", 8),
+        mel_bins=part.integer("mel_dim", 128),
+    )
+
+
+def _choice(generation: _Section, prefix: str) -> Choice:
+    """Where the file is silent, as the package does it."""
+    if not generation.flag("subtalker_dosample" if prefix else "do_sample", default=True):
+        return Choice(0.0, 0, 1.0)
+    return Choice(
+        generation.number(f"{prefix}temperature", 0.9),
+        generation.integer(f"{prefix}top_k", 50),
+        generation.number(f"{prefix}top_p", 1.0),
+    )

@@ -1,0 +1,1 @@
+"""Runs stages: workers, executors, connectors, deployments."""

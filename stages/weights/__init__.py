@@ -1,0 +1,1 @@
+"""Reads model files: safetensors, ONNX, JSON, and where they are on the hub."""

@@ -1,0 +1,143 @@
+"""Settings: one default each, read from three places, refused where they do not fit."""
+
+from pathlib import Path
+
+import pytest
+
+from server.config.settings import Settings, SettingsError, load, load_settings
+from server.document.settings_page import page
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_set(monkeypatch):
+    """Whoever runs the tests may have settings of their own."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"NANO_OMNI_{name.upper()}", raising=False)
+
+
+@pytest.fixture
+def settings_file(tmp_path, monkeypatch):
+    """Where the settings file is looked for; it is not there yet."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "nano-omni").mkdir()
+    return tmp_path / "nano-omni" / "config.toml"
+
+
+def test_defaults():
+    settings = load_settings({})
+    assert (settings.host, settings.port, settings.model) == ("127.0.0.1", 8000, "embedded")
+    assert settings.max_input_chars == 4096
+
+
+def test_what_is_given_beats_the_environment(monkeypatch):
+    monkeypatch.setenv("NANO_OMNI_PORT", "9000")
+    monkeypatch.setenv("NANO_OMNI_HOST", "::1")
+    settings = load_settings({"port": 9001})
+    assert (settings.host, settings.port) == ("::1", 9001)
+
+
+def test_an_unknown_name_is_an_error(monkeypatch):
+    monkeypatch.setenv("NANO_OMNI_PROT", "9000")
+    with pytest.raises(SettingsError, match="NANO_OMNI_PROT"):
+        load_settings({})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("port", "70000"), ("port", "x"), ("deadline_s", "nan"), ("dtype", "int3")]
+)
+def test_a_value_that_does_not_fit_is_one_line(monkeypatch, name, value):
+    monkeypatch.setenv(f"NANO_OMNI_{name.upper()}", value)
+    with pytest.raises(SettingsError, match=f"setting {name}: ") as refused:
+        load_settings({})
+    assert "\n" not in str(refused.value)
+
+
+def test_lists_are_told_apart_by_commas_and_spaces(monkeypatch):
+    monkeypatch.setenv("NANO_OMNI_CORS_ORIGINS", "https://a.example, http://localhost:3000")
+    monkeypatch.setenv("NANO_OMNI_API_KEYS", "one,two three")
+    settings = load_settings({})
+    assert settings.cors_origins == ("https://a.example", "http://localhost:3000")
+    assert len(set(settings.api_keys)) == 3
+
+
+@pytest.mark.parametrize(
+    "origin", ["a.example", "https://a.example/", "https://a.example/page", "**"]
+)
+def test_an_origin_has_a_scheme_and_no_path(monkeypatch, origin):
+    monkeypatch.setenv("NANO_OMNI_CORS_ORIGINS", origin)
+    with pytest.raises(SettingsError, match="cors_origins"):
+        load_settings({})
+
+
+def test_a_file_beats_the_defaults_only(settings_file, monkeypatch):
+    settings_file.write_text('port = 1\nhost = "::1"\nmax_running = 3\n')
+    monkeypatch.setenv("NANO_OMNI_HOST", "localhost")
+    loaded = load({"port": 2})
+    settings = loaded.settings
+    assert (settings.port, settings.host, settings.max_running) == (2, "localhost", 3)
+    assert loaded.origins == {
+        "port": "--port",
+        "host": "NANO_OMNI_HOST",
+        "max_running": str(settings_file),
+    }
+
+
+def test_another_file_is_named_by_an_option_or_a_variable(settings_file, tmp_path, monkeypatch):
+    settings_file.write_text("port = 1")
+    for name, port in (("a.toml", 2), ("b.toml", 3)):
+        (tmp_path / name).write_text(f"port = {port}")
+    monkeypatch.setenv("NANO_OMNI_CONFIG", str(tmp_path / "a.toml"))
+    assert load_settings({}).port == 2
+    assert load_settings({}, tmp_path / "b.toml").port == 3
+
+
+def test_a_file_that_is_named_must_be_there(settings_file, tmp_path):
+    assert load_settings({}).port == 8000
+    with pytest.raises(SettingsError, match=r"no\.toml: No such file"):
+        load_settings({}, tmp_path / "no.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("prot = 1", "no setting prot"),
+        ("port = ", "config.toml: Invalid value"),
+        ("[server]\nport = 1", "no setting server"),
+        ('port = "x"', r"setting port: .* \(from .*config.toml\)"),
+    ],
+)
+def test_a_file_that_is_wrong_is_one_line(settings_file, content, said):
+    settings_file.write_text(content)
+    with pytest.raises(SettingsError, match=said) as refused:
+        load_settings({})
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_may_hold_lists_and_paths_from_home(settings_file, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    settings_file.write_text('cors_origins = ["https://a.example"]\ncache_dir = "~/cache"')
+    settings = load_settings({})
+    assert settings.cors_origins == ("https://a.example",)
+    assert settings.cache_dir == Path("/home/somebody/cache")
+
+
+def test_a_wrong_key_is_not_shown(settings_file):
+    settings_file.write_text('api_keys = {secret = "sk-secret"}')
+    with pytest.raises(SettingsError) as refused:
+        load_settings({})
+    assert "sk-secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("root", ["/", "omni", "/omni/", "/a b"])
+def test_a_root_path_begins_with_a_slash_and_ends_without(monkeypatch, root):
+    monkeypatch.setenv("NANO_OMNI_ROOT_PATH", root)
+    with pytest.raises(SettingsError, match="root_path"):
+        load_settings({})
+
+
+def test_every_setting_says_what_it_is():
+    assert all(field.description for field in Settings.model_fields.values())
+
+
+def test_the_page_of_settings_has_not_drifted():
+    assert (Path(__file__).parents[3] / "docs" / "settings.md").read_text() == page()

@@ -1,0 +1,32 @@
+"""A file holds nothing before its first samples come."""
+
+from functools import partial
+
+from server.encoding.formats import FileFormat, PlainEncoder
+from server.encoding.threaded import OpenFile
+
+
+async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_first():
+    opened = []
+
+    def set_up():
+        opened.append(True)
+        return PlainEncoder(b"head ")
+
+    for heavy in (False, True):
+        opened.clear()
+        file = OpenFile(FileFormat("audio/x", set_up, heavy=heavy))
+        assert not opened
+        assert [await file.feed(b"one "), await file.feed(b"two"), await file.flush()] == [
+            b"head one ",
+            b"two",
+            b"",
+        ]
+        assert opened == [True]
+        file.close()
+
+
+async def test_a_file_without_samples_has_its_head_and_may_be_closed_unopened():
+    form = FileFormat("audio/x", partial(PlainEncoder, b"head"), heavy=False)
+    assert await OpenFile(form).flush() == b"head"
+    OpenFile(form).close()

@@ -1,0 +1,56 @@
+"""What a player hears: when it starts, when it runs dry, for how long it is silent."""
+
+import pytest
+
+from server.observe.player import Listening, Piece, Player, listen
+
+
+def test_audio_that_is_early_plays_without_a_gap():
+    pieces = [Piece(1.0, 0.5), Piece(1.2, 0.5), Piece(1.9, 0.5)]
+
+    assert listen(pieces) == Listening(1.0, 2.5, 0, 0.0)
+
+
+def test_a_piece_that_comes_at_the_last_moment_is_in_time():
+    assert listen([Piece(1.0, 0.5), Piece(1.5, 0.5)]).num_underruns == 0
+
+
+def test_a_late_piece_is_an_underrun_and_moves_the_end():
+    heard = listen([Piece(0.0, 1.0), Piece(1.25, 1.0)])
+
+    assert heard == Listening(0.0, 2.25, 1, 0.25)
+
+
+def test_a_buffer_hides_what_is_late_by_less_than_it_holds():
+    pieces = [Piece(0.0, 1.0), Piece(1.09, 1.0), Piece(2.05, 1.0)]
+
+    assert listen(pieces).num_underruns == 1
+    assert listen(pieces, buffer_s=0.1) == Listening(0.1, 3.1, 0, 0.0)
+
+
+def test_after_an_underrun_the_player_counts_from_there():
+    pieces = [Piece(0.0, 0.1), Piece(0.5, 0.1), Piece(0.55, 0.1), Piece(0.8, 0.1)]
+
+    heard = listen(pieces)
+
+    assert heard.num_underruns == 2
+    assert heard.silent_s == pytest.approx(0.4 + 0.1)
+
+
+def test_a_buffer_does_not_wait_longer_than_for_the_last_piece():
+    assert listen([Piece(2.0, 1.0)], buffer_s=0.1).started_s == 2.0
+    assert listen([Piece(2.0, 1.0), Piece(2.04, 1.0)], buffer_s=0.1).started_s == 2.04
+
+
+def test_a_player_knows_while_it_plays():
+    player = Player(0.1)
+    player.take(0.2, 5.0)
+    player.take(0.2, 5.5)
+    assert (player.num_underruns, player.silent_s) == (1, pytest.approx(0.2))
+    player.take(0.2, 5.6)
+    assert player.num_underruns == 1
+
+
+def test_nothing_to_play_is_an_error():
+    with pytest.raises(ValueError, match="nothing to play"):
+        listen([])

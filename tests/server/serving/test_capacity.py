@@ -1,0 +1,88 @@
+"""How many places there are: by what the machine makes of a few samples."""
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from orchestrator import OrchOutput
+from server.config.settings import Settings
+from server.serving.capacity import NUM_SAMPLES, PLACES, audio_s_per_s, places_at, places_for
+from server.serving.service import Service
+from stages.contract.errors import RequestError
+from stages.contract.messages import AudioChunk, AudioEnd, SpeechEnd
+from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage
+
+SECOND = AudioChunk(np.zeros(24_000, np.int16), 24_000)
+
+
+class Speaker:
+    """A model whose sound takes `second_s` of `now` for each second."""
+
+    pipeline = SimpleNamespace(sample="sample")
+
+    def __init__(self, second_s, error=None):
+        self.second_s = second_s
+        self.error = error
+        self.now = 5.0
+
+    def open(self, requests, deadline_s, key):
+        assert requests == ("sample",) * NUM_SAMPLES
+
+        @asynccontextmanager
+        async def stream():
+            yield self.outputs(requests)
+
+        return stream
+
+    async def outputs(self, requests):
+        for request_id in requests:
+            for data in (SECOND, SECOND, AudioEnd(48_000, 40)):
+                self.now += self.second_s * isinstance(data, AudioChunk)
+                is_end = isinstance(data, AudioEnd)
+                yield OrchOutput(request_id, 1, data, is_end, self.error if is_end else None)
+
+
+async def test_the_rate_is_the_sound_of_all_samples_over_the_time_that_they_take():
+    speaker = Speaker(0.025)
+    rate = await audio_s_per_s(speaker, "sample", lambda: speaker.now)
+    assert rate == pytest.approx(40)
+
+
+async def test_a_sample_that_fails_fails_the_start():
+    with pytest.raises(RequestError):
+        await places_for([Speaker(0.025, RequestError("a", "no voice"))])
+
+
+@pytest.mark.parametrize(("rate", "places"), [(0.5, 1), (3.0, 2), (40.0, 32), (500.0, 64)])
+def test_places_are_fewer_than_the_machine_can_feed(rate, places):
+    assert places_at(rate) == places
+
+
+@pytest.mark.parametrize(
+    ("rates", "places", "num_trials"),
+    [((40.0, 60.0), 32, 1), ((10.0, 20.0, 30.0), 16, 2), ((10.0, 12.0, 5.0, 40.0), 9, 3)],
+)
+async def test_a_bad_trial_is_repeated(monkeypatch, rates, places, num_trials):
+    trials = iter(rates)
+
+    async def next_rate(served, sample):
+        return next(trials)
+
+    monkeypatch.setattr("server.serving.capacity.audio_s_per_s", next_rate)
+    assert await places_for([Speaker(0.025)]) == places
+    assert len(list(trials)) == len(rates) - num_trials
+
+
+async def test_beside_another_model_nothing_is_measured():
+    assert await places_for([Speaker(0.025), Speaker(0.025)]) == PLACES
+
+
+@pytest.mark.parametrize(("settings", "places"), [({}, PLACES), ({"max_running": 3}, 3)])
+async def test_what_is_set_counts_and_without_a_sample_a_plain_number(settings, places):
+    stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
+    service = Service(Settings(**settings), lambda: ScriptedDeployment(*stages))
+    async with service.running():
+        await service.settled.wait()
+        assert service.admission.max_running == places

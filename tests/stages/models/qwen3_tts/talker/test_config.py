@@ -1,0 +1,83 @@
+"""What is read out of a checkpoint's description, and how many speeches memory holds."""
+
+import json
+
+import pytest
+import torch
+
+from stages.contract.errors import CheckpointError, StartError
+from stages.kernels.kv_cache import CacheShape
+from stages.models.qwen3_tts.talker.model_config import Choice, read_config
+from stages.models.qwen3_tts.talker.room import bytes_of_row, rows_in
+from tests.qwen3_tts import sizes
+from tests.qwen3_tts.checkpoint import write_json
+
+
+@pytest.fixture
+def described(tmp_path):
+    """Writes a checkpoint's description with changes, and reads it."""
+
+    def read(kind="custom_voice", generation=sizes.SAMPLED, talker=(), **changes):
+        config = {**sizes.model_config(kind), **changes}
+        config["talker_config"] = {**config["talker_config"], **dict(talker)}
+        write_json(tmp_path / "config.json", config)
+        write_json(tmp_path / "generation_config.json", generation)
+        return read_config(tmp_path)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "follows"),
+    [
+        ("custom_voice", "1b7", True),
+        ("custom_voice", "0b6", False),
+        ("voice_design", "1b7", True),
+        ("base", "1b7", False),
+    ],
+)
+def test_who_follows_instructions(kind, size, follows, described):
+    assert described(kind, tts_model_size=size).follows_instructions is follows
+
+
+def test_sampling_is_the_files_and_where_it_is_silent_the_packages(described):
+    silent = described(generation={})
+    assert (silent.first, silent.rest) == (Choice(0.9, 50, 1.0), Choice(0.9, 50, 1.0))
+    assert silent.repetition_penalty == 1.05
+    own = {"do_sample": False, "subtalker_top_k": 7, "subtalker_temperature": 1}
+    read = described(generation=own)
+    assert (read.first.temperature, read.rest) == (0.0, Choice(1.0, 7, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "qwen3"}, "no Qwen3-TTS"),
+        ({"tokenizer_type": "qwen3_tts_tokenizer_25hz"}, "only the 12 Hz family"),
+        ({"tts_model_type": "singer"}, "tts_model_type is 'singer'"),
+        ({"talker": {"hidden_size": None}}, r"'talker_config\.hidden_size' is missing"),
+        ({"talker": {"hidden_size": "64"}}, r"'talker_config\.hidden_size' is '64'"),
+        ({"talker": {"hidden_act": "gelu"}}, "gated SiLU"),
+        ({"talker": {"rope_scaling": {"rope_type": "yarn"}}}, "rope_scaling"),
+        ({"talker": {"rope_scaling": {"mrope_section": [1, 2, 3]}}}, "rope_scaling"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(changes, message, described):
+    with pytest.raises(CheckpointError, match=message):
+        described(**changes)
+
+
+def test_rows_are_as_many_as_memory_holds():
+    shape = CacheShape(28, 8, 128, 32768, torch.bfloat16, torch.device("cpu"))
+    row = bytes_of_row(shape, 4096)
+    assert row == 28 * 2 * 8 * 128 * 4096 * 2
+    assert rows_in(100 * row, row, 16) == 16
+    assert rows_in(5 * row + 1, row, 16) == 5
+    with pytest.raises(StartError, match="448 MB"):
+        rows_in(row - 1, row, 16)
+
+
+def test_the_description_is_json(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps([1]))
+    with pytest.raises(CheckpointError, match="no JSON object"):
+        read_config(tmp_path)

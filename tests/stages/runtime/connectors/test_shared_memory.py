@@ -1,0 +1,161 @@
+"""The shared-memory connector passes the conformance suite, and its ring survives hard use."""
+
+import os
+import random
+import select
+
+import numpy as np
+import pytest
+import torch
+
+from stages.contract.messages import AudioChunk, LatentChunk, TextChunk
+from stages.runtime.connectors.codec import decode, encode
+from stages.runtime.connectors.ring import RingFiles, RingReader, RingWriter
+from stages.runtime.connectors.shared_memory import SharedMemoryEdge
+from stages.runtime.connectors.site import Bells
+from tests.stages.runtime.connectors.conformance import *  # noqa: F403
+
+
+class Both:
+    """The two ends, each with a site of its own, as in two processes."""
+
+    def __init__(self):
+        self._edge = SharedMemoryEdge.create("test", max_chunks=4)
+        self._sites = [Bells(select.poll()) for _ in range(2)]
+        self.sender = self._edge.open_sender(self._sites[0])
+        self.receiver = self._edge.open_receiver(self._sites[1])
+        self.rung = []
+        self._note(self.sender._data, "receiver")
+        self._note(self.receiver._credit, "sender")
+        self.is_closed = False
+
+    def _note(self, ring, name):
+        plain = ring.flush
+
+        def flush():
+            fresh = ring._unflushed
+            plain()
+            if fresh:
+                self.rung.append(name)
+
+        ring.flush = flush
+
+    def stats(self):
+        return self.sender.stats()
+
+    def close(self):
+        if not self.is_closed:
+            self.is_closed = True
+            for part in (self.sender, self.receiver):
+                part.shut()
+            for part in (*self._sites, self._edge):
+                part.close()
+
+
+@pytest.fixture
+def edge():
+    edge = Both()
+    yield edge
+    edge.close()
+
+
+@pytest.fixture
+def ring():
+    files, other = RingFiles.create("test", 4096), RingFiles.create("other", 64)
+    writer, reader = RingWriter(files), RingReader(files, other.bell)
+    yield writer, reader, other, files
+    for part in (writer, reader, files, other):
+        part.close()
+
+
+def test_records_of_any_size_come_out_as_they_went_in_around_the_ring(ring):
+    writer, reader, _, _ = ring
+    rng = random.Random(7)
+    sent, taken = [], []
+    for n in range(500):
+        record = rng.randbytes(rng.randrange(0, 1500))
+        sent.append(record)
+        writer.push([record[: n % 7], record[n % 7 :]])
+        writer.flush()
+        if rng.random() < 0.4:
+            taken += reader.take()
+            writer.flush()
+    while len(taken) < len(sent):
+        taken += reader.take()
+        writer.flush()
+    assert taken == sent
+
+
+def test_a_reader_that_makes_room_wakes_a_writer_that_waits_for_it(ring):
+    writer, reader, other, _ = ring
+    for _ in range(5):
+        writer.push([bytes(1000)])
+    writer.flush()
+    assert len(reader.take()) == 4
+    assert os.eventfd_read(other.bell) == 1
+    writer.flush()
+    assert len(reader.take()) == 1
+
+
+def test_a_writer_that_finds_no_room_looks_again_after_asking_to_be_woken(ring):
+    writer, reader, _, _ = ring
+    writer.push([bytes(4000)])
+    writer.flush()
+    put = writer._ring.put
+
+    def read_just_before(at, value):
+        writer._ring.put = put
+        reader.take()  # between the writer's look and its asking
+        put(at, value)
+
+    writer._ring.put = read_just_before
+    writer.push([b"next"])
+    writer.flush()
+    assert reader.take() == [b"next"]
+
+
+def test_a_record_that_could_never_fit_is_refused(ring):
+    writer, _, _, _ = ring
+    with pytest.raises(ValueError, match="larger than the ring"):
+        writer.push([bytes(5000)])
+
+
+def test_a_new_writer_goes_on_where_the_old_one_had_published(ring):
+    writer, reader, _, files = ring
+    writer.push([b"published"])
+    writer.flush()
+    writer.push([b"lost with its writer"])
+    again = RingWriter(files)
+    again.push([b"new"])
+    again.flush()
+    again.close()
+    assert reader.take() == [b"published", b"new"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
+def test_tensors_travel_without_being_pickled(dtype):
+    frames = torch.arange(192 * 100).reshape(100, 192).to(dtype)
+    parts = encode(LatentChunk(frames, first=True, last=False, pause_s=0.2))
+    assert memoryview(parts[1]).nbytes < 400
+    chunk = decode(bytearray(b"".join(bytes(part) for part in parts)))
+    assert torch.equal(chunk.frames, frames)
+    assert (chunk.first, chunk.last, chunk.pause_s) == (True, False, 0.2)
+    chunk.frames.add_(1)
+
+
+def test_an_empty_tensor_arrives_empty():
+    chunk = LatentChunk(torch.empty(0, 192), first=True, last=True)
+    parts = encode(chunk)
+    assert decode(bytearray(b"".join(bytes(part) for part in parts))).frames.shape == (0, 192)
+
+
+def test_arrays_and_text_travel_too():
+    samples = np.arange(2400, dtype=np.int16)
+    for message in (AudioChunk(samples, 24_000), TextChunk("héllo 😀", 3)):
+        parts = encode(message)
+        again = decode(bytearray(b"".join(bytes(part) for part in parts)))
+        assert type(again) is type(message)
+    assert np.array_equal(
+        decode(bytearray(b"".join(map(bytes, encode(AudioChunk(samples, 24_000)))))).samples,
+        samples,
+    )

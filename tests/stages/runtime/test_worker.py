@@ -1,0 +1,311 @@
+"""The worker, turn by turn, in the test's own thread: no executor and no waiting."""
+
+import contextlib
+
+import pytest
+
+from stages.contract.errors import RequestError
+from stages.contract.messages import StageInput, TextChunk
+from stages.contract.stage import Emit
+from stages.runtime.connectors.contract import Mark
+from stages.runtime.connectors.memory import MemoryConnector
+from stages.runtime.connectors.site import Flag
+from stages.runtime.cores import CORES
+from stages.runtime.executors.control import Abort, AbortDone, Credit, Stop, Submit
+from stages.runtime.executors.ends import Ends, Port
+from stages.runtime.executors.figures import Told
+from stages.runtime.worker import Worker
+
+
+class EchoStage:
+    """Emits each chunk that it is fed, and an end; fails where the text says so."""
+
+    def __init__(self):
+        self.fed = {}
+        self.ended = set()
+        self.closed = []
+        self.batches = []
+        self.num_workers = []
+
+    def open(self, request_id, params):
+        if params == "bad":
+            raise ValueError("bad params")
+        self.fed[request_id] = []
+
+    def feed(self, request_id, chunk):
+        self.fed[request_id].append(chunk)
+
+    def end_input(self, request_id):
+        self.ended.add(request_id)
+
+    def wants_chunk(self, request_id):
+        return len(self.fed[request_id]) < 2
+
+    def ready(self, request_id):
+        return bool(self.fed[request_id]) or request_id in self.ended
+
+    def step(self, room):
+        self.batches.append(dict(room))
+        self.num_workers.append(CORES.num_workers)
+        for request_id in room:
+            if not self.fed[request_id]:
+                yield Emit(request_id, end="end")
+                continue
+            chunk = self.fed[request_id].pop(0)
+            if chunk.text == "poison":
+                raise RequestError(request_id, "poisoned")
+            if chunk.text == "bomb":
+                raise MemoryError
+            yield Emit(request_id, chunk)
+
+    def close(self, request_id):
+        del self.fed[request_id]
+        self.closed.append(request_id)
+
+
+class Neighbour:
+    """Where the workers at the other ends run; notes what was reported each time it is woken."""
+
+    def __init__(self, reports):
+        self._reports = reports
+        self.woken_after = []
+
+    def ring(self):
+        self.woken_after.append(list(self._reports))
+
+
+class Harness:
+    """A worker whose mailbox ends it once there is nothing left to do."""
+
+    def __init__(self, *, final=True, inlet=False, outlet=False, max_unread=8):
+        self.orders = []
+        self.reports = []
+        self.stage = EchoStage()
+        before = [MemoryConnector("before", 4)] if inlet else []
+        after = [MemoryConnector("after", 2)] if outlet else []
+        port = Port(final, max_unread, tuple(before), tuple(after))
+        self.neighbour = other = Neighbour(self.reports)
+        ends = Ends(Flag())
+        ends.open([port])
+        self.before = before[0].open_sender(other) if inlet else None
+        self.after = after[0].open_receiver(other) if outlet else None
+        self.edge = after[0] if outlet else None
+        self.worker = Worker(self.stage, [port], ends, self, self.reports.extend)
+
+    def sent(self):
+        """What came over the edge after this worker, without its start."""
+        items = [delivery.item for delivery in self.after.receive()]
+        return [item for item in items if item is not Mark.RESET]
+
+    def take(self, *, block):
+        orders, self.orders = self.orders, []
+        if block and not orders:
+            raise StopIteration  # nothing to do: the turn is over
+        return orders
+
+    def turn(self, *orders):
+        self.orders.extend(orders)
+        self.reports.clear()
+        with contextlib.suppress(StopIteration):
+            self.worker.run()
+        return [
+            (r.output.request_id, r.output.data, r.output.finished)
+            if not isinstance(r, AbortDone)
+            else ("aborted", r.request_id)
+            for r in self.reports
+            if not isinstance(r, Told)
+        ]
+
+
+def submit(request_id, *texts, params=None, has_next=False, over_edge=False):
+    source = None if over_edge else tuple(map(TextChunk, texts))
+    inlet, outlet = "before" if over_edge else None, "after" if has_next else None
+    return Submit(0, request_id, StageInput(params, source, has_next), inlet, outlet)
+
+
+def test_a_request_reports_its_chunks_in_order_and_then_its_end():
+    harness = Harness()
+    assert harness.turn(submit("a", "x", "y", "z")) == [
+        ("a", TextChunk("x"), False),
+        ("a", TextChunk("y"), False),
+        ("a", TextChunk("z"), False),
+        ("a", "end", True),
+    ]
+    assert harness.stage.closed == ["a"]
+
+
+def test_each_step_advances_every_runnable_request():
+    harness = Harness()
+    harness.turn(submit("a", "x"), submit("b", "y"))
+    assert [set(batch) for batch in harness.stage.batches] == [{"a", "b"}, {"a", "b"}]
+
+
+def test_a_request_without_credit_waits_and_the_others_go_on():
+    harness = Harness(max_unread=2)
+    first = harness.turn(submit("a", *"abcd"), submit("b", "x"))
+    assert [r[1] for r in first if r[0] == "a"] == [TextChunk("a"), TextChunk("b")]
+    assert ("b", "end", True) in first
+    assert harness.turn() == []
+    second = harness.turn(Credit({"a": 1}))
+    assert second == [("a", TextChunk("c"), False)]
+    assert harness.turn(Credit({"a": 1})) == [("a", TextChunk("d"), False)]
+    assert harness.turn(Credit({"a": 1})) == [("a", "end", True)]
+
+
+def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_consumed():
+    harness = Harness(final=False, outlet=True)
+    edge = harness.after
+    assert harness.turn(submit("a", *"abc", has_next=True)) == []
+    assert harness.sent() == [TextChunk("a"), TextChunk("b")]
+    edge.consumed("a")
+    edge.consumed("a")
+    assert harness.turn(Credit({"a": 0})) == []
+    assert harness.sent() == [TextChunk("c"), Mark.END]
+    edge.consumed("a")
+    assert harness.turn(Credit({"a": 0})) == []
+    edge.consumed("a")
+    assert harness.turn(Credit({"a": 0})) == [("a", "end", True)]
+    assert harness.edge.stats().num_lanes == 0
+
+
+def test_chunks_that_come_before_the_submit_wait_for_it():
+    harness = Harness(inlet=True)
+    sender = harness.before
+    sender.open("a")
+    sender.send("a", TextChunk("early"))
+    sender.end("a")
+    assert harness.turn(Credit({"nobody": 1})) == []
+    assert not sender.drained("a")
+    assert harness.turn(submit("a", over_edge=True)) == [
+        ("a", TextChunk("early"), False),
+        ("a", "end", True),
+    ]
+    assert sender.drained("a")
+
+
+def test_a_chunk_is_reported_before_the_stage_ahead_is_woken_to_make_the_next():
+    harness = Harness(inlet=True)
+    harness.turn(submit("a", over_edge=True))
+    harness.before.open("a")
+    harness.before.send("a", TextChunk("x"))
+    assert harness.turn(Credit({"nobody": 1})) == [("a", TextChunk("x"), False)]
+    assert harness.neighbour.woken_after == [harness.reports]
+
+
+def test_an_abort_in_place_of_the_submit_frees_what_came_early():
+    harness = Harness(inlet=True)
+    sender = harness.before
+    sender.open("a")
+    sender.send("a", TextChunk("early"))
+    harness.turn(Credit({"nobody": 1}))
+    assert harness.turn(Abort(0, "a", "before")) == [("aborted", "a")]
+    assert sender.drained("a")
+    assert harness.worker._parked == {}
+
+
+def test_an_abort_closes_the_request_once_and_is_acknowledged_also_when_repeated():
+    harness = Harness(max_unread=1)
+    harness.turn(submit("a", "x", "y"))
+    assert harness.turn(Abort(0, "a")) == [("aborted", "a")]
+    assert harness.turn(Abort(0, "a")) == [("aborted", "a")]
+    assert harness.stage.closed == ["a"]
+
+
+def test_a_failing_request_fails_alone():
+    harness = Harness()
+    reports = harness.turn(submit("a", "x", "poison"), submit("b", "y", "z"))
+    assert ("a", None, True) in reports
+    assert [r for r in reports if r[0] == "b"] == [
+        ("b", TextChunk("y"), False),
+        ("b", TextChunk("z"), False),
+        ("b", "end", True),
+    ]
+    assert sorted(harness.stage.closed) == ["a", "b"]
+
+
+def test_a_request_that_cannot_be_opened_fails_with_the_reason():
+    harness = Harness()
+    harness.turn(submit("a", params="bad"))
+    error = harness.reports[0].output.error
+    assert isinstance(error, RequestError)
+    assert "bad params" in str(error)
+    assert harness.stage.closed == []
+
+
+def test_an_exception_that_no_request_is_to_blame_for_ends_the_worker():
+    harness = Harness()
+    with pytest.raises(MemoryError):
+        harness.turn(submit("a", "bomb"))
+
+
+def test_stop_closes_what_is_open():
+    harness = Harness(max_unread=1)
+    harness.turn(submit("a", "x", "y"), Stop())
+    assert harness.stage.closed == ["a"]
+
+
+def test_it_counts_as_one_that_has_work_until_its_last_request_is_closed():
+    harness = Harness()
+    harness.turn(submit("a", "x"), submit("b", "x", "y"))
+    assert harness.stage.num_workers == [1, 1, 1]
+    assert CORES.num_workers == 0
+
+
+def test_one_that_died_no_longer_counts():
+    harness = Harness()
+    with pytest.raises(MemoryError):
+        harness.turn(submit("a", "bomb"))
+    assert harness.stage.num_workers == [1]
+    assert CORES.num_workers == 0
+
+
+class OneAtATime(EchoStage):
+    """Has room for one request until its end."""
+
+    def __init__(self):
+        super().__init__()
+        self.holder = None
+
+    def ready(self, request_id):
+        return self.holder in (None, request_id) and super().ready(request_id)
+
+    def step(self, room):
+        self.holder = min(room)
+        for emit in super().step({self.holder: room[self.holder]}):
+            if emit.end is not None:
+                self.holder = None
+            yield emit
+
+    def close(self, request_id):
+        super().close(request_id)
+        if self.holder == request_id:
+            self.holder = None
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(leave):
+    harness = Harness(max_unread=1)
+    harness.worker._stage = harness.stage = OneAtATime()
+    harness.turn(submit("a", "x", "y"))
+    harness.turn(submit("b", "z"))
+    assert harness.turn() == []  # "a" has the room and no credit, "b" waits and nothing spins
+    if leave:
+        assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
+    else:
+        harness.turn(Credit({"a": 1}))
+        assert ("b", TextChunk("z"), False) in harness.turn(Credit({"a": 1}))
+
+
+def test_what_was_done_for_a_request_is_told_before_its_end_and_once():
+    harness = Harness()
+    harness.turn(submit("a", "x", "y"), submit("b", "z"))
+    tellings = [report for report in harness.reports if isinstance(report, Told)]
+    ends = [
+        k for k, r in enumerate(harness.reports) if not isinstance(r, Told) and r.output.finished
+    ]
+    first_told = next(k for k, r in enumerate(harness.reports) if isinstance(r, Told))
+    assert first_told < min(ends)
+    steps = [step for told in tellings for step in told.steps]
+    for name, num in (("a", 2), ("b", 1)):
+        assert sum(step.num_chunks.get((0, name), 0) for step in steps) == num
+    assert sum(step.num_requests for step in steps) == 3 + 2  # chunks and ends
