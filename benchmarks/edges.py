@@ -23,7 +23,7 @@ from orchestrator import AsyncChunkOrchestrator
 from stages.contract.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
 from stages.contract.pipeline import prewarm_fn
 from stages.contract.stage import Emit
-from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement, RayCluster
 from stages.runtime.replicas import staff
 
@@ -131,7 +131,7 @@ async def run(orchestrator, size, count, paced):
 
 def without_doors():
     """Let workers on Ray believe that they are on different machines."""
-    from stages.runtime.executors.on_ray import Link
+    from stages.runtime.executors.ray_executor import Link
 
     plain = Link.introduce
 
@@ -150,7 +150,7 @@ async def measure(source_in, sink_in, connector):
     cluster = RayCluster(namespace=f"{source_in} {sink_in} {connector}")
     source = staff(Placement(executor=source_in, ray=cluster), "source", Source)
     sink = staff(Placement(executor=sink_in, ray=cluster), "sink", Sink)
-    faces, edges = wire([Position(source, final=False), Position(sink, final=True)])
+    faces, edges = wire([PipelineStage(source, final=False), PipelineStage(sink, final=True)])
     deployment = Deployment([source, sink], [], edges)
     await deployment.start(60)
     orchestrator = AsyncChunkOrchestrator(faces, {1}, prewarm_fn)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.http_body import read_body
 from benchmarks.sound import SAMPLE_BYTES, first_audible, hear
-from server.observe.player import BUFFER_S, Piece, listen
+from server.observe.player import BUFFER_S, ReceivedAudio, listen
 
 if TYPE_CHECKING:
     from benchmarks.http_client import Trace
@@ -62,7 +62,7 @@ def outcome_of(trace: Trace, run_began_s: float, kind: str, rate_hz: int) -> Out
 
 def _play(outcome: Outcome, heard: Heard, began_s: float) -> None:
     bytes_per_s = heard.rate_hz * SAMPLE_BYTES
-    pieces = [Piece(at_s - began_s, len(raw) / bytes_per_s) for at_s, raw in heard.samples]
+    pieces = [ReceivedAudio(at_s - began_s, len(raw) / bytes_per_s) for at_s, raw in heard.samples]
     plain, buffered = listen(pieces), listen(pieces, BUFFER_S)
     outcome.first_audio_s = pieces[0].at_s
     outcome.audio_s = sum(piece.audio_s for piece in pieces)
@@ -74,9 +74,9 @@ def _play(outcome: Outcome, heard: Heard, began_s: float) -> None:
         outcome.heard_s = _heard_at(pieces, audible / heard.rate_hz)
 
 
-def _heard_at(pieces: list[Piece], offset_s: float) -> float:
+def _heard_at(pieces: list[ReceivedAudio], offset_s: float) -> float:
     """When the sample that lies `offset_s` into the audio is played, without a buffer."""
-    before: list[Piece] = []
+    before: list[ReceivedAudio] = []
     lasts_s = 0.0
     for piece in pieces:
         before.append(piece)

@@ -20,18 +20,18 @@ from pathlib import Path
 import structlog
 
 from orchestrator import AsyncChunkOrchestrator
-from server.cli.capacity_simulation import Load, PlannedStage, report, simulate
+from server.cli.capacity_simulation import PlannedStage, SimulatedLoad, report, simulate
 from stages.contract.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
 from stages.contract.pipeline import prewarm_fn
 from stages.contract.stage import Emit
-from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement
 from stages.runtime.replicas import staff
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parent.parent / "docs" / "scaling.png"
 CHECKED = [PlannedStage("talker", 2, 10, 40, batch=4), PlannedStage("code2wav", 2, 10, 60, batch=4)]
-LOAD = Load(rate=3, stream_s=5, first_s=0.2, chunk_s=0.6, run_s=40)
+LOAD = SimulatedLoad(rate=3, stream_s=5, first_s=0.2, chunk_s=0.6, run_s=40)
 CELL = [PlannedStage("talker", 12, 3, 19), PlannedStage("code2wav", 16, 3, 24)]
 CELL_STREAMS = (100, 200, 300, 400, 450, 500, 550)
 CELLS = (1, 25, 250)
@@ -102,7 +102,8 @@ async def measured(stages, load):
     """First audio and gaps in ms, sorted, of a real run."""
     groups = [staff(Placement(replicas=s.workers), s.name, Waiting, s) for s in stages]
     positions = [
-        Position(group, final=group is groups[-1], max_chunks=2, max_unread=64) for group in groups
+        PipelineStage(group, final=group is groups[-1], max_chunks=2, max_unread=64)
+        for group in groups
     ]
     faces, edges = wire(positions)
     deployment = Deployment(groups, [], edges)
@@ -157,7 +158,9 @@ def picture():
 
 
 def _row(streams, cells, run_s):
-    load = Load(rate=cells * streams / STREAM_S, stream_s=STREAM_S, run_s=run_s, cells=cells)
+    load = SimulatedLoad(
+        rate=cells * streams / STREAM_S, stream_s=STREAM_S, run_s=run_s, cells=cells
+    )
     out = simulate(CELL, load)
     row = {
         "cells": cells,

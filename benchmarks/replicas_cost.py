@@ -20,8 +20,8 @@ import structlog
 from orchestrator import Admission
 from orchestrator.async_chunk import AsyncChunkOrchestrator
 from stages.contract.messages import StageInput, StageOutput
-from stages.runtime.executors.control import Output, Submit
-from stages.runtime.executors.face import Face
+from stages.runtime.executors.handle import ReplicatedHandle
+from stages.runtime.worker.control import Output, Submit
 
 RESULTS = Path(__file__).parent / "results"
 REPLICAS = (1, 2, 4, 8, 16)
@@ -53,7 +53,7 @@ class Fleet:
     def __init__(self, replicas):
         self.stages, self.submitted, faces = [], [], []
         for _ in range(3):
-            face, workers = Face(faces[0] if faces else None), []
+            face, workers = ReplicatedHandle(faces[0] if faces else None), []
             for _ in range(replicas):
                 worker = NullWorker(self.submitted)
                 worker.seat = face.seat(worker, 0, range(replicas), range(replicas))

@@ -5,12 +5,12 @@ Knows stages only by their handles and never sees a chunk that travels between t
 
 from orchestrator.admission import Admission
 from orchestrator.async_chunk import AsyncChunkOrchestrator
-from orchestrator.handle import StageHandle, WorkerHandle
 from orchestrator.record import RequestRecord, StageRecord
 from orchestrator.sequential import Orchestrator
 from orchestrator.state import OrchOutput, ReqState
 from orchestrator.stream import OutputStream
 from orchestrator.supervisor import Patience, Supervisor
+from stages.contract.handle import StageHandle, WorkerHandle
 from stages.contract.messages import StageOutput
 
 __all__ = [

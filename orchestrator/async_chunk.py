@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from orchestrator.admission import Admission
-    from orchestrator.handle import StageHandle
     from orchestrator.state import ReqState
+    from stages.contract.handle import StageHandle
     from stages.contract.messages import StageOutput
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stages.runtime.executors.figures import StageWork
+    from stages.contract.work import StageWork
 
 Ending = Literal["finished", "failed", "aborted", "silent", "died"]
 

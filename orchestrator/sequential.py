@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from orchestrator.events import Aborted, Died, Event, Failed, Reported, Revived, Undrained
-from orchestrator.handle import WorkerHandle
 from orchestrator.ids import new_request_id
 from orchestrator.record import RequestRecord, StageRecord
 from orchestrator.state import OrchOutput, ReqState, Verdict
-from orchestrator.stats import Stats
+from orchestrator.stats import OrchestratorStats
 from orchestrator.stream import OutputStream
 from stages.contract.errors import (
     AbortedError,
@@ -31,14 +30,15 @@ from stages.contract.errors import (
     UnavailableError,
     WorkerDiedError,
 )
+from stages.contract.handle import WorkerHandle
 from stages.runtime.channel import Channel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from orchestrator.admission import Admission, Ticket
-    from orchestrator.handle import StageHandle
     from orchestrator.record import Ending
+    from stages.contract.handle import StageHandle
     from stages.contract.messages import StageOutput
 
 log = structlog.get_logger(__name__)
@@ -93,7 +93,7 @@ class Orchestrator:
         self._main: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._stopping = False
-        self.stats = Stats(len(self._stages))
+        self.stats = OrchestratorStats(len(self._stages))
 
     @property
     def is_up(self) -> bool:

@@ -22,9 +22,9 @@ from server.http.auth import Auth
 from server.http.cors import Cors
 from server.http.json_response import error_response, http_error_response
 from server.http.methods import Methods
-from server.http.request_log import Edge
-from server.http.root_path import Rooted
-from server.observe import Watch
+from server.http.request_log import RequestLog
+from server.http.root_path import RootPath
+from server.observe import Observer
 from server.routes.chat import chat_routes
 from server.routes.completions import completion_routes
 from server.routes.debug import debug_routes
@@ -52,16 +52,16 @@ def create_app(service: Service) -> ASGIApp:
     """The whole application as ASGI. Raises SettingsError where the keys cannot be read."""
     # Streams that run may finish on shutdown.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
-    watch, settings = Watch(service, VERSION), service.settings
+    watch, settings = Observer(service, VERSION), service.settings
     api = create_api(service, watch)
     app: ASGIApp = Auth(Methods(api, list(_routes_of(api))), keys_of(settings))
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    app = Edge(app, watch)
-    return Rooted(app, settings.root_path) if settings.root_path else app
+    app = RequestLog(app, watch)
+    return RootPath(app, settings.root_path) if settings.root_path else app
 
 
-def create_api(service: Service, watch: Watch) -> FastAPI:
+def create_api(service: Service, watch: Observer) -> FastAPI:
     """The routes and handlers, without the outermost layer."""
 
     @asynccontextmanager

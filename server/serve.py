@@ -16,7 +16,7 @@ import uvicorn
 
 from server.app import create_app
 from server.config.keys import keys_of
-from server.http.protocol import guarded
+from server.http.protocol import limited_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
     """The web server, as it is always run."""
     config = uvicorn.Config(
         create_app(service),
-        http=guarded(service.settings),
+        http=limited_protocol(service.settings),
         loop="asyncio",
         ws="none",
         lifespan="on",

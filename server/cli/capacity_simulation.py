@@ -39,7 +39,7 @@ class PlannedStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class SimulatedLoad:
     """Streams of `stream_s` seconds of audio, `rate` of them a second, for `run_s` seconds.
 
     Their chunks hold `first_s` of audio at first, and `chunk_s` after that. Each goes to one of
@@ -131,7 +131,7 @@ class _Worker:
 
 
 class _Plan:
-    def __init__(self, stages: Sequence[PlannedStage], load: Load) -> None:
+    def __init__(self, stages: Sequence[PlannedStage], load: SimulatedLoad) -> None:
         self.env = simpy.Environment()
         self.stages = stages
         self.order = iter(range(1 << 62))
@@ -176,7 +176,7 @@ class _Plan:
             bound[0].offer(stream)
 
 
-def simulate(stages: Sequence[PlannedStage], load: Load) -> Outcome:
+def simulate(stages: Sequence[PlannedStage], load: SimulatedLoad) -> Outcome:
     """Run `load` through `stages`; the same seed gives the same outcome.
 
     ValueError where not enough streams were heard to say anything.

@@ -268,7 +268,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """The settings, and for each that has not its default where its value came from."""
 
     settings: Settings
@@ -280,7 +280,7 @@ def load_settings(given: Mapping[str, object], file: Path | None = None) -> Sett
     return load(given, file).settings
 
 
-def load(given: Mapping[str, object], file: Path | None = None) -> Loaded:
+def load(given: Mapping[str, object], file: Path | None = None) -> LoadedSettings:
     """The settings from `given` (a command line), the environment, `file`, and the defaults.
 
     Without `file` it is the one that NANO_OMNI_CONFIG names, or else `default_file`, which need not
@@ -298,7 +298,7 @@ def load(given: Mapping[str, object], file: Path | None = None) -> Loaded:
             if name not in values:
                 values[name], origins[name] = value, origin
     try:
-        return Loaded(Settings.model_validate(values), origins)
+        return LoadedSettings(Settings.model_validate(values), origins)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = str(first["loc"][0])

@@ -16,11 +16,11 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from server import VERSION
 from server.app import create_api
 from server.config.settings import Settings
-from server.document.errors import ERROR_EXAMPLES
 from server.document.generated_file import write_or_check
-from server.document.operations import BODY_MODELS, STREAM_MODELS
 from server.http.auth import OPEN_PATHS
-from server.observe import Watch
+from server.observe import Observer
+from server.routes.description.errors import ERROR_EXAMPLES
+from server.routes.description.operations import BODY_MODELS, STREAM_MODELS
 from server.serving.service import Service
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig
@@ -41,7 +41,7 @@ def document() -> dict[str, Any]:
     settings = Settings()
     config = BuildConfig(settings.cache_dir)
     service = Service(settings, lambda: build("fake", config))
-    spec = create_api(service, Watch(service, VERSION)).openapi()
+    spec = create_api(service, Observer(service, VERSION)).openapi()
     schemas = spec["components"]["schemas"]
     for models, mode in MODELS:
         _, definitions = models_json_schema([(m, mode) for m in models], ref_template=TEMPLATE)

@@ -90,7 +90,7 @@ class _Pipe:
         return taken
 
 
-class CodecEncoder:
+class PyAvEncoder:
     """A codec in its container. Raises `av.FFmpegError` where it cannot be set up."""
 
     def __init__(self, codec: Codec) -> None:
@@ -168,7 +168,7 @@ class FileFormat:
 
 FORMATS: Mapping[str, FileFormat] = {
     **{
-        name: FileFormat(f"audio/{media}", partial(CodecEncoder, CODECS[name]), heavy=True)
+        name: FileFormat(f"audio/{media}", partial(PyAvEncoder, CODECS[name]), heavy=True)
         for name, media in (("mp3", "mpeg"), ("opus", "opus"), ("aac", "aac"), ("flac", "flac"))
     },
     "wav": FileFormat("audio/wav", partial(PlainEncoder, wav_header(None)), heavy=False),

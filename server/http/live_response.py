@@ -25,19 +25,17 @@ from server.serving.outputs import Outputs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-    from contextlib import AbstractAsyncContextManager
 
     from starlette.types import Message, Receive, Scope, Send
 
     from orchestrator import OrchOutput, OutputStream
     from server.observe import Trail
-
-    OpenStream = Callable[[], AbstractAsyncContextManager[OutputStream]]
+    from server.serving.served import OpenStream
 
 log = structlog.get_logger(__name__)
 
 
-class HeldSend:
+class GuardedSend:
     """Sends the response's start together with its first body message. `started`: it is out.
 
     Raises ClientDisconnect where the server says that nobody is there any more. Calls `give_up`
@@ -111,7 +109,7 @@ class LazyStream:
     stream. The trail hears of both.
     """
 
-    def __init__(self, open_stream: OpenStream, trail: Trail, held: HeldSend) -> None:
+    def __init__(self, open_stream: OpenStream, trail: Trail, held: GuardedSend) -> None:
         self._open_stream = open_stream
         self._trail = trail
         self._held = held
@@ -150,7 +148,7 @@ class LiveResponse(Response):
     def __init__(
         self,
         open_stream: OpenStream,
-        reply: Callable[[Outputs, Scope, HeldSend], Awaitable[None]],
+        reply: Callable[[Outputs, Scope, GuardedSend], Awaitable[None]],
         stall_s: float,
     ) -> None:
         super().__init__()
@@ -160,7 +158,7 @@ class LiveResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reading = anyio.CancelScope()
-        held = HeldSend(send, self._stall_s, reading.cancel)
+        held = GuardedSend(send, self._stall_s, reading.cancel)
         try:
             stream = LazyStream(self._open_stream, scope[TRAIL], held)
             async with while_connected(receive), aclosing(stream) as source:

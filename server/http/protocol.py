@@ -16,7 +16,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from server.errors import INVALID, envelope
-from server.http.write_batching import JoiningTransport, Turn
+from server.http.write_batching import BatchingTransport, WriteBatch
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 FRAMING = (b"content-length", b"transfer-encoding")
 
 
-class GuardedProtocol(HttpToolsProtocol):
-    """One connection. `settings` is set in a class of its own for each server (`guarded`)."""
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection. `limited_protocol` makes a subclass with the `settings` of a server."""
 
     settings: Settings
-    turn: Turn
+    turn: WriteBatch
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,7 +41,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection without a request has the time of a head."""
-        super().connection_made(JoiningTransport(transport, self.turn))
+        super().connection_made(BatchingTransport(transport, self.turn))
         self._allow(self.settings.header_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -138,9 +138,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def guarded(settings: Settings) -> type[GuardedProtocol]:
+def limited_protocol(settings: Settings) -> type[LimitedProtocol]:
     """The protocol of a server with these settings."""
-    return type("Guarded", (GuardedProtocol,), {"settings": settings, "turn": Turn()})
+    return type("Guarded", (LimitedProtocol,), {"settings": settings, "turn": WriteBatch()})
 
 
 def _response(status: int, message: str) -> bytes:

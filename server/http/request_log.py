@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from server.observe import Trail, Watch
+    from server.observe import Observer, Trail
     from server.observe.trail import Outcome
 
 log = structlog.get_logger(__name__)
@@ -42,10 +42,10 @@ OUTCOMES: Mapping[int, Outcome] = {
 }
 
 
-class Edge:
+class RequestLog:
     """Wraps an ASGI app; adds `x-request-id` and `openai-processing-ms`, and logs."""
 
-    def __init__(self, app: ASGIApp, watch: Watch) -> None:
+    def __init__(self, app: ASGIApp, watch: Observer) -> None:
         self._app = app
         self._watch = watch
 
@@ -55,7 +55,7 @@ class Edge:
             return
         headers = Headers(scope=scope)
         name = request_id(headers.get("x-request-id", ""))
-        exchange = Exchange(scope, send, name, self._watch.begin(scope, name, headers))
+        exchange = ExchangeLog(scope, send, name, self._watch.begin(scope, name, headers))
         try:
             await self._app(scope, receive, exchange.send)
         except Exception as error:
@@ -65,7 +65,7 @@ class Edge:
             exchange.end()
 
 
-class Exchange:
+class ExchangeLog:
     """What is seen of one request and its response from outside."""
 
     def __init__(self, scope: Scope, send: Send, name: str, trail: Trail | None) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-class Rooted:
+class RootPath:
     """Wraps an ASGI app. `root`: as in `/omni`."""
 
     def __init__(self, app: ASGIApp, root: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fastapi import Request, Response
 
 
-class PlainRoute(APIRoute):
+class RawRoute(APIRoute):
     """See above. The endpoint is `async def endpoint(request: Request) -> Response`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

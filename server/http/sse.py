@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope, Send
 
     from openapi.errors import ErrorEnvelope
-    from server.http.live_response import HeldSend
+    from server.http.live_response import GuardedSend
 
 DONE = b"data: [DONE]\n\n"
 
@@ -85,7 +85,7 @@ class Events(EventSourceResponse):
 async def send_events(
     frames: AsyncGenerator[bytes],
     scope: Scope,
-    send: HeldSend,
+    send: GuardedSend,
     ping_s: float,
     failure: Callable[[ErrorEnvelope], bytes] = _failure,
 ) -> None:
@@ -98,7 +98,7 @@ async def send_events(
 
 
 async def _telling_failure(
-    frames: AsyncGenerator[bytes], send: HeldSend, failure: Callable[[ErrorEnvelope], bytes]
+    frames: AsyncGenerator[bytes], send: GuardedSend, failure: Callable[[ErrorEnvelope], bytes]
 ) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(frames):

@@ -11,13 +11,13 @@ import asyncio
 from typing import Any
 
 
-class Turn:
+class WriteBatch:
     """The connections of one loop that wrote something in this turn."""
 
     def __init__(self) -> None:
-        self._written: list[JoiningTransport] = []
+        self._written: list[BatchingTransport] = []
 
-    def note(self, transport: JoiningTransport) -> None:
+    def note(self, transport: BatchingTransport) -> None:
         """Flush it at the end of the turn, with all others."""
         if not self._written:
             asyncio.get_running_loop().call_soon(self._flush)
@@ -29,10 +29,10 @@ class Turn:
             transport.flush()
 
 
-class JoiningTransport(asyncio.Transport):
+class BatchingTransport(asyncio.Transport):
     """A transport over another one; see above. Only what uvicorn asks of it."""
 
-    def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
+    def __init__(self, transport: asyncio.Transport, turn: WriteBatch) -> None:
         super().__init__()
         self._transport = transport
         self._turn = turn

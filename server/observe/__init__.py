@@ -4,7 +4,7 @@ All of it is made from two things: a `Trail` for each request, and counts that a
 somebody asks. Nothing here changes what a request does.
 """
 
-from server.observe.observer import Watch
+from server.observe.observer import Observer
 from server.observe.trail import TRAIL, Trail, note_body
 
-__all__ = ["TRAIL", "Trail", "Watch", "note_body"]
+__all__ = ["TRAIL", "Observer", "Trail", "note_body"]

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from server.observe.metric_names import Declared
-    from server.serving.service import Service, Worker
-    from stages.runtime.histogram import Counts
+    from server.serving.served import ServedWorker
+    from server.serving.service import Service
+    from stages.runtime.histogram import HistogramCounts
 
     Rows = Iterable[tuple[tuple[str, ...], float]]
-    CountRows = Iterable[tuple[tuple[str, ...], Counts]]
+    CountRows = Iterable[tuple[tuple[str, ...], HistogramCounts]]
 
 FamilyT = TypeVar("FamilyT", CounterMetricFamily, GaugeMetricFamily)
 
@@ -79,7 +80,7 @@ class ServiceCollector(Collector):
         yield _counter(declared.SILENT_ABORTS, silent)
 
     def _workers(self) -> Iterator[Metric]:
-        workers: list[tuple[tuple[str, ...], Worker]] = [
+        workers: list[tuple[tuple[str, ...], ServedWorker]] = [
             ((stage.name, str(replica)), worker)
             for stage in self._service.stages
             for replica, worker in enumerate(stage.workers)

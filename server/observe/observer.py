@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TRACE_HEADERS = ("traceparent", "tracestate")
 
 
-class Watch:
+class Observer:
     """One server's. Raises SettingsError where traces are wanted and cannot be sent."""
 
     def __init__(self, service: Service, version: str) -> None:

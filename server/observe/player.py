@@ -39,7 +39,7 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ReceivedAudio:
     """Audio that arrived at once: when, and how long it plays."""
 
     at_s: float
@@ -56,7 +56,7 @@ class Listening:
     silent_s: float
 
 
-def listen(pieces: Sequence[Piece], buffer_s: float = 0.0) -> Listening:
+def listen(pieces: Sequence[ReceivedAudio], buffer_s: float = 0.0) -> Listening:
     """Play `pieces`, which are in order of arrival. ValueError where there are none.
 
     A stream that is complete sooner than after `buffer_s` is played then.

@@ -4,15 +4,15 @@ from fastapi import APIRouter, Request, Response
 
 from openapi.chat.request import ChatRequest
 from openapi.chat.response import ChatCompletion
-from server.document.errors import ERRORS, Answers
-from server.document.operations import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
 from server.http.auth import key_of
 from server.http.body import read_body
-from server.http.route import PlainRoute
+from server.http.route import RawRoute
 from server.observe import note_body
 from server.operations.chat.plan import plan_chat
 from server.operations.chat.response import chat_response
-from server.operations.shared.expiring_store import Kept
+from server.operations.shared.expiring_store import ExpiringStore
+from server.routes.description.errors import ERRORS, Answers
+from server.routes.description.operations import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
 from server.serving.service import Service
 
 ANSWERS: Answers = {
@@ -23,9 +23,9 @@ ANSWERS: Answers = {
 
 def chat_routes(service: Service) -> APIRouter:
     """The routes of chats."""
-    router = APIRouter(tags=["chat"], route_class=PlainRoute)
+    router = APIRouter(tags=["chat"], route_class=RawRoute)
     settings = service.settings
-    transcripts: Kept[str] = Kept()
+    transcripts: ExpiringStore[str] = ExpiringStore()
 
     @router.post(
         "/v1/chat/completions",

@@ -4,14 +4,14 @@ from fastapi import APIRouter, Request, Response
 
 from openapi.completions.request import CompletionRequest
 from openapi.completions.response import Completion
-from server.document.errors import ERRORS, Answers
-from server.document.operations import COMPLETION_STREAM, body_of
 from server.http.auth import key_of
 from server.http.body import read_body
-from server.http.route import PlainRoute
+from server.http.route import RawRoute
 from server.observe import note_body
 from server.operations.completions.plan import plan_completion
 from server.operations.completions.response import completion_response
+from server.routes.description.errors import ERRORS, Answers
+from server.routes.description.operations import COMPLETION_STREAM, body_of
 from server.serving.service import Service
 
 ANSWERS: Answers = {
@@ -22,7 +22,7 @@ ANSWERS: Answers = {
 
 def completion_routes(service: Service) -> APIRouter:
     """The routes of bare prompts."""
-    router = APIRouter(tags=["completions"], route_class=PlainRoute)
+    router = APIRouter(tags=["completions"], route_class=RawRoute)
     settings = service.settings
 
     @router.post(

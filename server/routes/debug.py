@@ -6,12 +6,12 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
 from server.errors import UnknownTimelineError
-from server.observe import Watch
+from server.observe import Observer
 from server.observe.chrome import chrome_trace
 from server.observe.timeline import timeline
 
 
-def debug_routes(watch: Watch) -> APIRouter:
+def debug_routes(watch: Observer) -> APIRouter:
     """The routes for whoever wants to know why."""
     router = APIRouter(prefix="/debug", include_in_schema=False)
 

@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Response
 
 from openapi.health import Health, StageHealth
-from server.document.errors import ERRORS
 from server.http.json_response import error_response, wire_response
+from server.routes.description.errors import ERRORS
 from server.serving.service import Service
 from stages.contract.errors import UnavailableError
 

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Request, Response
 
-from server.observe import Watch
+from server.observe import Observer
 
 
-def metrics_routes(watch: Watch) -> APIRouter:
+def metrics_routes(watch: Observer) -> APIRouter:
     """The route of the metrics."""
     router = APIRouter()
 

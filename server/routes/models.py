@@ -7,10 +7,11 @@ from fastapi.responses import JSONResponse
 
 from openapi.models import Model, ModelList, SpeechModelList
 from openapi.voice import Voice, VoiceList
-from server.document.errors import ERRORS
 from server.http.json_response import wire_response
-from server.serving.service import Served, Service
-from stages.contract.pipeline import Voice as PipelineVoice
+from server.routes.description.errors import ERRORS
+from server.serving.served import Served
+from server.serving.service import Service
+from stages.contract.pipeline import VoiceSpec
 
 OWNER = "nano-vllm-omni"
 
@@ -68,7 +69,7 @@ def voices_of_all(service: Service) -> list[Voice]:
     return list(found.values())
 
 
-def _voice(voice: PipelineVoice, served: Served, models: list[str], created: int) -> Voice:
+def _voice(voice: VoiceSpec, served: Served, models: list[str], created: int) -> Voice:
     return Voice(
         id=voice.name,
         name=voice.name,

@@ -5,8 +5,6 @@ from starlette.exceptions import HTTPException
 
 from openapi.responses.request import ResponseRequest
 from openapi.responses.response import ResponseDeleted, ResponseObject
-from server.document.errors import ERRORS, Answers
-from server.document.operations import RESPONSE_STREAM, body_of
 from server.errors import UnknownResponseError
 from server.http.auth import key_of
 from server.http.body import read_body
@@ -14,7 +12,9 @@ from server.http.json_response import wire_response
 from server.observe import note_body
 from server.operations.responses.plan import StoredResponse, plan_response
 from server.operations.responses.response import response_response
-from server.operations.shared.expiring_store import Kept
+from server.operations.shared.expiring_store import ExpiringStore
+from server.routes.description.errors import ERRORS, Answers
+from server.routes.description.operations import RESPONSE_STREAM, body_of
 from server.serving.service import Service
 
 ANSWERS: Answers = {
@@ -27,7 +27,7 @@ def response_routes(service: Service) -> APIRouter:
     """The routes of responses."""
     router = APIRouter(tags=["responses"], responses=ERRORS)
     settings = service.settings
-    stored: Kept[StoredResponse] = Kept()
+    stored: ExpiringStore[StoredResponse] = ExpiringStore()
 
     @router.post(
         "/v1/responses",

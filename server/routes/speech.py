@@ -3,19 +3,19 @@
 from fastapi import APIRouter, Request, Response
 
 from openapi.speech import SpeechRequest
-from server.document.operations import SPEECH_ANSWERS, body_of
 from server.http.auth import key_of
 from server.http.body import read_body
-from server.http.route import PlainRoute
+from server.http.route import RawRoute
 from server.observe import note_body
 from server.operations.speech.plan import plan_speech
 from server.operations.speech.response import speech_response
+from server.routes.description.operations import SPEECH_ANSWERS, body_of
 from server.serving.service import Service
 
 
 def speech_routes(service: Service) -> APIRouter:
     """The routes of speech."""
-    router = APIRouter(tags=["audio"], route_class=PlainRoute)
+    router = APIRouter(tags=["audio"], route_class=RawRoute)
     settings = service.settings
 
     @router.post(

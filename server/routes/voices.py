@@ -5,11 +5,11 @@ import time
 from fastapi import APIRouter, Request, Response
 
 from openapi.voice import CreatedVoice, DeletedVoice, VoiceUpload
-from server.document.errors import ERRORS
-from server.document.operations import form_of
 from server.http.json_response import wire_response
 from server.http.multipart import read_form
 from server.operations.voices.recordings import Recordings
+from server.routes.description.errors import ERRORS
+from server.routes.description.operations import form_of
 from server.serving.service import Service
 
 

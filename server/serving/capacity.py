@@ -19,7 +19,7 @@ from stages.contract.messages import AudioChunk
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from server.serving.service import Served
+    from server.serving.served import Served
     from stages.contract.messages import Request
 
 log = structlog.get_logger(__name__)

@@ -9,129 +9,36 @@ from __future__ import annotations
 
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
 import structlog
 
 from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
-from orchestrator.supervisor import Supervised
 from server.errors import UnknownModelError
 from server.exception_groups import ungrouped
 from server.serving.capacity import PLACES, places_for
-from server.serving.voices import Voices, voices_of
+from server.serving.served import Served
+from server.serving.voices import voices_of
 from stages.contract.errors import StartError, UnavailableError
-from stages.contract.pipeline import Pipeline, prewarm_fn
+from stages.contract.pipeline import prewarm_fn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from orchestrator.stats import Stats
     from server.config.settings import Settings
-    from server.http.live_response import OpenStream
-    from server.serving.outputs import Runner
-    from stages.contract.messages import Request
-    from stages.runtime.executors.figures import Figures
+    from server.serving.served import ServedDeployment, ServedStage, ServedWorker
+    from stages.contract.pipeline import Pipeline
 
 log = structlog.get_logger(__name__)
-
-
-class Worker(Supervised, Protocol):
-    """What is shown of a worker, besides what its supervisor needs."""
-
-    is_up: bool
-    num_starts: int
-    figures: Figures
-
-    @property
-    def num_open(self) -> int:
-        """How many requests were submitted and are not over."""
-
-    @property
-    def num_queued(self) -> int:
-        """How many of these it has not begun."""
-
-
-class StageState(Protocol):
-    """A stage by its name, and the workers that share its requests."""
-
-    @property
-    def name(self) -> str:
-        """What pipelines call it."""
-
-    @property
-    def workers(self) -> Sequence[Worker]:
-        """Its replicas."""
-
-    @property
-    def num_up(self) -> int:
-        """How many of them run."""
-
-
-class Deployment(Protocol):
-    """Pipelines and the stages behind them."""
-
-    @property
-    def pipelines(self) -> tuple[Pipeline, ...]:
-        """The models, by what may be asked of them."""
-
-    @property
-    def stages(self) -> Sequence[StageState]:
-        """What they share."""
-
-    @property
-    def is_up(self) -> bool:
-        """Whether every stage has a worker that runs."""
-
-    async def start(self, timeout_s: float) -> None:
-        """Bring every stage up; returns when all are warm, raises naming the one that is not."""
-
-    async def stop(self) -> None:
-        """End every stage. Safe after a start that failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A model that requests can be sent to."""
-
-    pipeline: Pipeline
-    runner: Runner
-    voices: Voices
-    stats: Stats
-
-    def open(self, requests: Sequence[Request], deadline_s: float, key: str) -> OpenStream:
-        """What runs `requests`, admitted all or none on the account of `key`, once entered."""
-        return partial(
-            self.runner.group,
-            requests,
-            last_stage=requests[0].last_stage,
-            deadline_s=deadline_s,
-            key=key,
-        )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The id, then the aliases."""
-        return (self.pipeline.model_id, *self.pipeline.aliases)
-
-    @property
-    def speaks(self) -> bool:
-        """Whether it makes sound."""
-        return bool(self.voices.known)
-
-    @property
-    def chats(self) -> bool:
-        """Whether it answers, and does not only speak what it is given."""
-        return self.pipeline.prompts is not None
 
 
 class Service:
     """What the routes ask for models. `deploy` builds the deployment; it may take seconds."""
 
-    def __init__(self, settings: Settings, deploy: Callable[[], Deployment]) -> None:
+    def __init__(self, settings: Settings, deploy: Callable[[], ServedDeployment]) -> None:
         self.settings = settings
         self.created = int(time.time())
         self.settled = anyio.Event()
@@ -142,7 +49,7 @@ class Service:
         self._deploy = deploy
         self._served: tuple[Served, ...] = ()
         self._orchestrators: list[AsyncChunkOrchestrator] = []
-        self._deployment: Deployment | None = None
+        self._deployment: ServedDeployment | None = None
 
     @property
     def ready(self) -> bool:
@@ -151,7 +58,7 @@ class Service:
         return bool(self._served) and up and all(each.is_up for each in self._orchestrators)
 
     @property
-    def stages(self) -> Sequence[StageState]:
+    def stages(self) -> Sequence[ServedStage]:
         """The stages of all models; none before they are built."""
         return self._deployment.stages if self._deployment is not None else ()
 
@@ -178,7 +85,7 @@ class Service:
         return self._served
 
     @property
-    def workers(self) -> tuple[Worker, ...]:
+    def workers(self) -> tuple[ServedWorker, ...]:
         """What runs the stages; none before they are built."""
         return tuple(worker for stage in self.stages for worker in stage.workers)
 

@@ -9,7 +9,7 @@ from openapi.problems import Problem
 from server.errors import RefusedError
 
 if TYPE_CHECKING:
-    from stages.contract.pipeline import Pipeline, Voice
+    from stages.contract.pipeline import Pipeline, VoiceSpec
 
 OPENAI_VOICES = (
     "alloy",
@@ -37,7 +37,7 @@ NOTHING_TO_SPEAK = Problem(
 class Voices:
     """The voices of one model. `default` is one of them."""
 
-    known: tuple[Voice, ...]
+    known: tuple[VoiceSpec, ...]
     default: str
 
     def aliases(self, name: str) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Voices:
         own = {voice.name for voice in self.known}
         return tuple(a for a in OPENAI_VOICES if a not in own) if name == self.default else ()
 
-    def resolve(self, asked: str, param: str) -> Voice:
+    def resolve(self, asked: str, param: str) -> VoiceSpec:
         """The voice that a request means. Raises RefusedError with the names that there are.
 
         What was asked for is not repeated, so that a path and a name are answered alike.
@@ -60,14 +60,14 @@ class Voices:
         raise RefusedError(Problem(message, param, "voice_not_found"))
 
 
-def voices_of(known: tuple[Voice, ...], wished: str) -> Voices:
+def voices_of(known: tuple[VoiceSpec, ...], wished: str) -> Voices:
     """A model's voices; the default is the one wished for if the model has it, else its first."""
     names = [voice.name for voice in known]
     default = wished if wished in names else (names or [""])[0]
     return Voices(known, default)
 
 
-def check_language(voice: Voice, language: str | None) -> None:
+def check_language(voice: VoiceSpec, language: str | None) -> None:
     """Refuse a language that the voice does not speak; `en` and `en-US` are alike here."""
     spoken = voice.languages or (voice.language,)
     if language is not None and _primary(language) not in map(_primary, spoken):
@@ -76,7 +76,7 @@ def check_language(voice: Voice, language: str | None) -> None:
         raise RefusedError(Problem(message, "language", "unsupported_value"))
 
 
-def language_name(pipeline: Pipeline, voice: Voice, language: str | None) -> str:
+def language_name(pipeline: Pipeline, voice: VoiceSpec, language: str | None) -> str:
     """What the model calls the language asked for, else the voice's own; empty where it has none,
     and hears it from the text."""
     return pipeline.language_names.get(_primary(language or voice.language), "")

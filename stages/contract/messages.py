@@ -139,7 +139,7 @@ class TextChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TextSpan:
     """Code points `start` to `end` of the text are heard from `begin` to `stop`: frames of a piece,
     or samples of the whole sound."""
 
@@ -153,8 +153,8 @@ class Mark:
 class Caption:
     """What a piece stands for, and its words; each in the order in which they are heard."""
 
-    piece: Mark
-    words: tuple[Mark, ...] = ()
+    piece: TextSpan
+    words: tuple[TextSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

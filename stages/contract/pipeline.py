@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from stages.runtime.executors.face import Face
+    from stages.contract.handle import WorkerHandle
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class VoiceSpec:
     """A voice by its name; `language` is a BCP 47 tag, `mul` where it has none of its own.
 
     `languages` are those that it speaks; none: its own only. `speakers` are named in the order of
@@ -109,12 +109,12 @@ class Pipeline:
     model_id: str
     aliases: tuple[str, ...]
     stage_names: tuple[str, ...]
-    handles: tuple[Face, ...]
+    handles: tuple[WorkerHandle, ...]
     final_stage_ids: frozenset[int]
-    voices: tuple[Voice, ...]
+    voices: tuple[VoiceSpec, ...]
     speakable: Callable[[str], bool]
     prompts: ChatPrompts | None = None
-    find_voices: Callable[[], tuple[Voice, ...]] | None = None
+    find_voices: Callable[[], tuple[VoiceSpec, ...]] | None = None
     recordings: Path | None = None
     language_names: Mapping[str, str] = field(default_factory=dict)
     plain: bool = False

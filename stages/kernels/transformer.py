@@ -49,7 +49,7 @@ _NORMS = ("input", "post_attention")
 _LIKELY = 32
 
 
-class Decoder:
+class DecoderOnlyTransformer:
     """The layers and the norm after them, under names that begin with `prefix`.
 
     Of the multimodal rotary positions of Qwen's talkers nothing is left here: speech and text have
@@ -112,7 +112,7 @@ class Transformer:
         source = Source(tensors, device, dtype)
         self._state_dtype = source.state_dtype
         self._embedding = source.rows("model.embed_tokens")
-        self._decoder = Decoder(config, source, "model.")
+        self._decoder = DecoderOnlyTransformer(config, source, "model.")
         head = "model.embed_tokens" if config.tied_head else "lm_head"
         self._head = source.linear(head)
         self._head_rows = self._embedding if config.tied_head else source.rows(head)

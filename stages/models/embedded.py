@@ -14,18 +14,18 @@ from stages.contract.errors import StartError
 from stages.contract.messages import TalkerParams
 from stages.contract.pipeline import Pipeline, speech_request
 from stages.models.llama.config import ThinkerConfig
-from stages.models.llama.model_files import prepare
+from stages.models.llama.packaged_model import prepare
 from stages.models.llama.prompts import SmolPrompts
 from stages.models.piper.code2wav_config import Code2WavConfig
 from stages.models.piper.talker_config import TalkerConfig
 from stages.models.piper.voices import current_voices
-from stages.runtime.deployment import Deployment, Position, wire
-from stages.runtime.executors.launch import StageClass
-from stages.runtime.replicas import staff
+from stages.runtime.deployment import Deployment, PipelineStage, wire
+from stages.runtime.executors.startup import StageClass
+from stages.runtime.replicas import make_replicas
 from stages.text.clean import speakable
 
 if TYPE_CHECKING:
-    from stages.contract.pipeline import Voice
+    from stages.contract.pipeline import VoiceSpec
     from stages.runtime.placement import BuildConfig
 
 SAMPLE = "The train leaves from the second platform at a quarter past nine, and is rarely on time."
@@ -42,21 +42,21 @@ def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
     voices = find()
     first = _first_voice(voices, config.voice)
     on = config.talker
-    talker = staff(
+    talker = make_replicas(
         on,
         "talker",
         StageClass("stages.models.piper.talker", "TalkerStage"),
         TalkerConfig(first, on.device, config.phonemizer, config.max_loaded_voices),
     )
     on = config.code2wav
-    code2wav = staff(
+    code2wav = make_replicas(
         on,
         "code2wav",
         StageClass("stages.models.piper.code2wav", "Code2WavStage"),
         Code2WavConfig(first, on.device, on.dtype, config.max_loaded_voices),
     )
-    talks = Position(talker, final=False, max_chunks=LATENT_CHUNKS)
-    sounds = Position(code2wav, final=True, max_unread=UNREAD_AUDIO)
+    talks = PipelineStage(talker, final=False, max_chunks=LATENT_CHUNKS)
+    sounds = PipelineStage(code2wav, final=True, max_unread=UNREAD_AUDIO)
     faces, edges = wire([talks, sounds])
     speech = Pipeline(
         model_id="piper-joe",
@@ -73,13 +73,13 @@ def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
         return Deployment([talker, code2wav], [speech], edges)
     files = prepare(config.cache_dir)  # converts the weights the first time
     on = config.thinker
-    thinker = staff(
+    thinker = make_replicas(
         on,
         "thinker",
         StageClass("stages.models.llama.stage", "ThinkerStage"),
         ThinkerConfig(config.cache_dir, on.device, on.dtype),
     )
-    thinks = Position(thinker, final=True, max_unread=UNREAD_TEXT)
+    thinks = PipelineStage(thinker, final=True, max_unread=UNREAD_TEXT)
     chat_faces, chat_edges = wire([thinks, talks, sounds])
     chat = Pipeline(
         model_id="smollm2-joe",
@@ -95,7 +95,7 @@ def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
     return Deployment([thinker, talker, code2wav], [speech, chat], [*edges, *chat_edges])
 
 
-def _first_voice(voices: tuple[Voice, ...], wished: str) -> dict[str, Path]:
+def _first_voice(voices: tuple[VoiceSpec, ...], wished: str) -> dict[str, Path]:
     """The one voice that is loaded at the start. Raises StartError where there is none."""
     for voice in sorted(voices, key=lambda voice: voice.name != wished):
         if voice.file is not None:

@@ -14,8 +14,8 @@ import anyio
 
 from stages.runtime.connectors.memory import MemoryConnector
 from stages.runtime.connectors.shared_memory import SharedMemoryEdge
-from stages.runtime.executors.ends import Port
-from stages.runtime.executors.face import Face
+from stages.runtime.executors.handle import ReplicatedHandle
+from stages.runtime.worker.edges import Position
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from stages.contract.pipeline import Pipeline
     from stages.runtime.connectors.contract import Edge
     from stages.runtime.executors.executor import Executor
-    from stages.runtime.replicas import Replicas
+    from stages.runtime.replicas import StageReplicas
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PipelineStage:
     """One step of a pipeline: the stage that does it, and whether the client sees its chunks.
 
     `max_unread` bounds what a request may report ahead of the client, `max_chunks` what it may
     send ahead of the next stage.
     """
 
-    stage: Replicas
+    stage: StageReplicas
     final: bool
     max_unread: int = 8
     max_chunks: int = 8
 
 
-def wire(positions: Sequence[Position]) -> tuple[tuple[Face, ...], list[Edge]]:
+def wire(positions: Sequence[PipelineStage]) -> tuple[tuple[ReplicatedHandle, ...], list[Edge]]:
     """The faces of a pipeline, in order, and the edges between them."""
     hops = [  # of each: a row for each replica before, in it an edge to each replica after
         [
@@ -49,11 +49,11 @@ def wire(positions: Sequence[Position]) -> tuple[tuple[Face, ...], list[Edge]]:
         ]
         for before, after in pairwise(positions)
     ]
-    faces: list[Face] = []
+    faces: list[ReplicatedHandle] = []
     for k in reversed(range(len(positions))):
-        face = Face(faces[0] if faces else None)
+        face = ReplicatedHandle(faces[0] if faces else None)
         for n, worker in enumerate(positions[k].stage.workers):
-            port = Port(
+            port = Position(
                 positions[k].final,
                 positions[k].max_unread,
                 tuple(row[n] for row in hops[k - 1]) if k else (),
@@ -72,7 +72,7 @@ def connect(sender: Executor, receiver: Executor, max_chunks: int) -> Edge:
         return MemoryConnector(name, max_chunks)
     if "ray" not in kinds:
         return SharedMemoryEdge.create(name, max_chunks)
-    from stages.runtime.executors.on_ray import link  # an extra
+    from stages.runtime.executors.ray_executor import link  # an extra
 
     return link(name, sender, receiver, max_chunks)
 
@@ -82,7 +82,7 @@ class Deployment:
 
     def __init__(
         self,
-        stages: Sequence[Replicas],
+        stages: Sequence[StageReplicas],
         pipelines: Sequence[Pipeline],
         edges: Sequence[Edge],
     ) -> None:

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class HistogramCounts:
     """`sizes` has one place for each bound (values up to it), and one for what is larger."""
 
     bounds: tuple[float, ...]
@@ -16,13 +16,13 @@ class Counts:
     total: float = 0.0
 
     @classmethod
-    def none(cls, bounds: tuple[float, ...]) -> Counts:
+    def none(cls, bounds: tuple[float, ...]) -> HistogramCounts:
         """Nothing counted yet."""
         return cls(bounds, (0,) * (len(bounds) + 1))
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: HistogramCounts) -> HistogramCounts:
         sizes = tuple(a + b for a, b in zip(self.sizes, other.sizes, strict=True))
-        return Counts(self.bounds, sizes, self.total + other.total)
+        return HistogramCounts(self.bounds, sizes, self.total + other.total)
 
     @property
     def cumulative(self) -> tuple[int, ...]:
@@ -30,8 +30,8 @@ class Counts:
         return tuple(accumulate(self.sizes))
 
 
-class Counter:
-    """Counts values."""
+class Histogram:
+    """Counts values in buckets."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
@@ -44,6 +44,6 @@ class Counter:
         self._total += value
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> HistogramCounts:
         """Up to now."""
-        return Counts(self._bounds, tuple(self._sizes), self._total)
+        return HistogramCounts(self._bounds, tuple(self._sizes), self._total)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Replicas:
+class StageReplicas:
     """A stage by its name, and the workers that share its requests."""
 
     name: str
@@ -30,11 +30,13 @@ class Replicas:
         return sum(worker.is_up for worker in self.workers)
 
 
-def staff(placement: Placement, name: str, stage: Callable[..., Stage], *args: object) -> Replicas:
+def make_replicas(
+    placement: Placement, name: str, stage: Callable[..., Stage], *args: object
+) -> StageReplicas:
     """The workers of a stage: `name`, or `name-0`, `name-1`, ... where there are several."""
     executor, count = _executor(placement), placement.replicas
     names = [name] if count == 1 else [f"{name}-{n}" for n in range(count)]
-    return Replicas(name, tuple(executor(each, stage, *args) for each in names))
+    return StageReplicas(name, tuple(executor(each, stage, *args) for each in names))
 
 
 def _executor(placement: Placement) -> Callable[..., Executor]:
@@ -44,7 +46,7 @@ def _executor(placement: Placement) -> Callable[..., Executor]:
         case "process":
             return ProcessExecutor
         case "ray":  # an extra: imported only where it is asked for
-            from stages.runtime.executors.on_ray import RayExecutor
+            from stages.runtime.executors.ray_executor import RayExecutor
 
             return partial(RayExecutor, placement)
     raise ValueError(f"no executor {placement.executor!r}; there are thread, process and ray")

@@ -36,7 +36,7 @@ class Shared(Generic[T]):
         return found
 
 
-class Loaded(Generic[T]):
+class VoiceCache(Generic[T]):
     """`load` makes a voice of a file. Beyond `max_loaded`, the voice idle for longest goes."""
 
     def __init__(self, load: Callable[[Path], T], max_loaded: int) -> None:

@@ -3,8 +3,8 @@
 from orchestrator import AsyncChunkOrchestrator
 from stages.contract.errors import WorkerDiedError
 from stages.contract.messages import StageInput, StageOutput
-from stages.runtime.executors.control import Abort, AbortDone, Output, Submit
-from stages.runtime.executors.face import Face
+from stages.runtime.executors.handle import ReplicatedHandle
+from stages.runtime.worker.control import Abort, AbortDone, Output, Submit
 
 MANY = 99  # an edge is called by the replica at its other end
 
@@ -68,7 +68,7 @@ class Fleet:
     def _faces(self, stages):
         faces = []
         for stage in reversed(stages):
-            face = Face(faces[0] if faces else None)
+            face = ReplicatedHandle(faces[0] if faces else None)
             for worker in stage:
                 worker.seats.append(face.seat(worker, len(worker.seats), *[range(MANY)] * 2))
             faces.insert(0, face)

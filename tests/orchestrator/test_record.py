@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from orchestrator import AsyncChunkOrchestrator
-from stages.runtime.executors.figures import StageWork
+from stages.contract.work import StageWork
 from tests.orchestrator.scripted import ScriptedStage, running, scripted_stages, settle
 
 
@@ -106,6 +106,8 @@ async def test_late_outputs_are_counted_for_their_stage(orchestrator, stages):
 
 async def test_what_a_worker_tells_is_part_of_the_record():
     class TellingStage(ScriptedStage):
+        owing = ()
+
         def __init__(self):
             super().__init__()
             self.work = StageWork()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from stages.contract.errors import OmniError, UnavailableError, WorkerDiedError
-from stages.runtime.executors.control import Submit
+from stages.runtime.worker.control import Submit
 from tests.orchestrator.replicas import Fleet, first
 from tests.orchestrator.scripted import nothing_comes, settle
 from tests.orchestrator.test_state_machine import EXAMPLES

@@ -27,6 +27,8 @@ STAGES = st.integers(0, 2)
 class WorkerStage(ScriptedStage):
     """A scripted stage that can die and come back."""
 
+    owing = ()
+
     def __init__(self, stage_id):
         super().__init__(stage_id=stage_id)
         self.open = set()  # what a real worker would hold

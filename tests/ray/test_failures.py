@@ -18,7 +18,7 @@ from stages.contract.errors import UnavailableError, WorkerDiedError
 from stages.contract.pipeline import prewarm_fn, speech_request
 from stages.models.fake.pipeline import build_fake
 from stages.runtime.connectors.remote import Address
-from stages.runtime.executors.actor import LEASE_S
+from stages.runtime.executors.ray_actor import LEASE_S
 from stages.runtime.placement import Placement
 from tests.ray.conftest import NODE_CPUS
 from tests.stages.models.fake.test_pipeline import VOICE, collect
@@ -165,7 +165,7 @@ async def test_an_actor_that_falls_silent_is_ended_and_placed_again(placed):
 
 async def test_a_partition_between_two_workers_fails_what_crosses_it_and_ends(placed, monkeypatch):
     """Both answer the server, and bytes between them stop."""
-    from stages.runtime.executors import on_ray
+    from stages.runtime.executors import ray_executor as on_ray
 
     relays, plain = [], on_ray.Link.introduce
 
@@ -263,11 +263,11 @@ async def test_servers_that_mean_different_stages_do_not_share(placed):
 
     from stages.contract.errors import StartError
     from stages.models.fake.stages import FakeThinker
-    from stages.runtime.replicas import staff
+    from stages.runtime.replicas import make_replicas
 
     on = placed()
     async with serving(on):
-        [talker] = staff(replace(on), "talker", FakeThinker).workers
+        [talker] = make_replicas(replace(on), "talker", FakeThinker).workers
         with pytest.raises(StartError, match="talker"):
             await talker.start(20)
         await talker.stop()

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from stages.runtime.executors.actor import LEASE_S, Leases
+from stages.runtime.executors.ray_actor import LEASE_S, Leases
 
 pytestmark = pytest.mark.ray
 

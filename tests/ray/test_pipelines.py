@@ -12,7 +12,7 @@ from stages.runtime.connectors.remote import RemoteEdge
 from stages.runtime.connectors.shared_memory import SharedMemoryEdge
 from stages.runtime.deployment import Deployment, Position, wire
 from stages.runtime.placement import Placement
-from stages.runtime.replicas import staff
+from stages.runtime.replicas import make_replicas
 from tests.ray.conftest import placement
 from tests.stages.models.fake.test_pipeline import (  # noqa: F401 - the tests themselves
     Broken,
@@ -48,7 +48,7 @@ async def deployment(request, cluster):
 async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(placed):
     on = placed()
     fine = build_fake(on, on, on)
-    deployment = Deployment([*fine.stages, staff(on, "talker2", Broken)], [], [])
+    deployment = Deployment([*fine.stages, make_replicas(on, "talker2", Broken)], [], [])
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start(60)
     assert not any(worker.is_up for worker in deployment.workers)
@@ -68,7 +68,7 @@ def test_an_edge_is_chosen_by_where_its_ends_are_and_only_actors_share_it(sender
     edges = []
     for _ in range(2):  # two servers with the same settings
         one, other = (
-            staff(Placement(executor=kind), name, FakeTalker)
+            make_replicas(Placement(executor=kind), name, FakeTalker)
             for kind, name in ((sender, "a"), (receiver, "b"))
         )
         _, [edge] = wire([Position(one, final=False), Position(other, final=True)])

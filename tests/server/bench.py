@@ -16,7 +16,7 @@ from stages.contract.messages import (
     TextChunk,
     TextEnd,
 )
-from stages.contract.pipeline import Pipeline, Voice
+from stages.contract.pipeline import Pipeline, VoiceSpec
 from stages.models.fake.pipeline import is_speakable
 from stages.models.fake.prompts import FakePrompts
 from stages.models.registry import build
@@ -82,7 +82,7 @@ class ScriptedDeployment:
         self.speech = talker, sounder
         self.chat = thinker, ScriptedStage(SpeechEnd(1)), ScriptedStage(*sounder.script)
         self.writer = (ScriptedStage(*thinker.script),)
-        voices = Voice("low", "en-US"), Voice("high", "en-GB")
+        voices = VoiceSpec("low", "en-US"), VoiceSpec("high", "en-GB")
         self.pipelines = (
             _pipeline("speaker", ("tts-1",), self.speech, {1}, voices, None, find_voices),
             _pipeline("chatter", ("gpt-audio",), self.chat, {0, 2}, voices, FakePrompts()),

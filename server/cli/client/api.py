@@ -51,21 +51,21 @@ def client_of(target: Target) -> httpx2.Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ModelOffer:
     """The names of a server's models: those that speak texts, and all others."""
 
     speech: tuple[str, ...]
     others: tuple[str, ...]
 
 
-def offer_of(client: httpx2.Client) -> Offer:
+def offer_of(client: httpx2.Client) -> ModelOffer:
     """What there is. A server without one of the lists is not known to have such models.
 
     Raises RemoteError.
     """
     speech = _names(client, "/v1/audio/models")
     others = _names(client, "/v1/models")
-    return Offer(speech, tuple(name for name in others if name not in speech))
+    return ModelOffer(speech, tuple(name for name in others if name not in speech))
 
 
 def _names(client: httpx2.Client, path: str) -> tuple[str, ...]:

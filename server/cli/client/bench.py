@@ -16,7 +16,7 @@ import httpx2
 
 from server.cli.client.api import TIMEOUT
 from server.encoding.pcm import BYTES_PER_S, SAMPLE_BYTES
-from server.observe.player import BUFFER_S, Piece, listen
+from server.observe.player import BUFFER_S, ReceivedAudio, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,12 +34,12 @@ TEXTS = (
 
 
 @dataclass(slots=True)
-class Heard:
+class HeardSpeech:
     """One request: whether it was complete, and its sound with the times from its beginning."""
 
     problem: str = ""
     ended_s: float = 0.0
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[ReceivedAudio] = field(default_factory=list)
 
     @property
     def audio_s(self) -> float:
@@ -63,10 +63,10 @@ class Load:
     num_requests: int
 
 
-async def bench(load: Load, tell: Callable[[], object]) -> tuple[list[Heard], float]:
+async def bench(load: Load, tell: Callable[[], object]) -> tuple[list[HeardSpeech], float]:
     """All requests, and how long all of it took. `tell` is called when one is over."""
     texts = islice(cycle(TEXTS), load.num_requests)
-    found: list[Heard] = []
+    found: list[HeardSpeech] = []
     limits = httpx2.Limits(max_connections=load.num_clients)
     headers = load.target.headers
     async with httpx2.AsyncClient(
@@ -85,8 +85,8 @@ async def bench(load: Load, tell: Callable[[], object]) -> tuple[list[Heard], fl
     return found, perf_counter() - began_s
 
 
-async def _hear(client: httpx2.AsyncClient, load: Load, text: str) -> Heard:
-    heard = Heard()
+async def _hear(client: httpx2.AsyncClient, load: Load, text: str) -> HeardSpeech:
+    heard = HeardSpeech()
     body = {"model": load.model, "voice": load.voice, "input": text, "response_format": "pcm"}
     began_s = perf_counter()
     odd = 0
@@ -99,7 +99,7 @@ async def _hear(client: httpx2.AsyncClient, load: Load, text: str) -> Heard:
                 whole = odd + len(raw)
                 odd = whole % SAMPLE_BYTES
                 at_s = perf_counter() - began_s
-                heard.pieces.append(Piece(at_s, (whole - odd) / BYTES_PER_S))
+                heard.pieces.append(ReceivedAudio(at_s, (whole - odd) / BYTES_PER_S))
     except httpx2.HTTPError as error:
         heard.problem = type(error).__name__
     heard.ended_s = perf_counter() - began_s

@@ -18,7 +18,7 @@ PATH = "/v1/chat/completions"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ReplyPart:
     """Of a reply: text, 16-bit samples at 24 kHz, or both."""
 
     text: str = ""
@@ -34,7 +34,7 @@ class Conversation:
     voice: str
     messages: list[dict[str, str]] = field(default_factory=list)
 
-    def ask(self, text: str) -> Generator[Piece]:
+    def ask(self, text: str) -> Generator[ReplyPart]:
         """Say something; the reply while it is made. Closing it stops the server's work.
 
         What was heard of the reply becomes part of the conversation. Raises RemoteError.
@@ -53,7 +53,7 @@ class Conversation:
             else:
                 self.messages.pop()
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[ReplyPart]:
         body: dict[str, Any] = {
             "model": self.model,
             "messages": self.messages,
@@ -75,7 +75,7 @@ class Conversation:
         raise RemoteError("the reply broke off")
 
 
-def _piece(delta: dict[str, Any]) -> Piece:
+def _piece(delta: dict[str, Any]) -> ReplyPart:
     audio = delta.get("audio") or {}
     text = delta.get("content") or audio.get("transcript") or ""
-    return Piece(text, b64decode(audio.get("data") or ""))
+    return ReplyPart(text, b64decode(audio.get("data") or ""))

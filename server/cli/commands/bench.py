@@ -19,7 +19,7 @@ from server.observe.player import BUFFER_S
 if TYPE_CHECKING:
     import argparse
 
-    from server.cli.client.bench import Heard
+    from server.cli.client.bench import HeardSpeech
 
 EXAMPLES = """\
   nano-omni bench http://127.0.0.1:8000
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if any(heard.problem for heard in found) else 0
 
 
-def summary(found: list[Heard], took_s: float) -> list[str]:
+def summary(found: list[HeardSpeech], took_s: float) -> list[str]:
     """What came of it, for people."""
     good = [heard for heard in found if not heard.problem]
     problems = Counter(heard.problem for heard in found if heard.problem)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args, get_origin
 
-from server.config.settings import Loaded, Settings, default_file, load, option_of
+from server.config.settings import LoadedSettings, Settings, default_file, load, option_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         )
 
 
-def load_given(options: argparse.Namespace) -> Loaded:
+def load_given(options: argparse.Namespace) -> LoadedSettings:
     """All settings, those of the command line first. Raises SettingsError."""
     chosen = vars(options)
     given = {name: chosen[name] for name in Settings.model_fields if chosen.get(name) is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.cli.capacity_simulation import Load, parse_stage, report, simulate
+from server.cli.capacity_simulation import SimulatedLoad, parse_stage, report, simulate
 from server.cli.commands.terminal import tell
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Simulate; the exit status."""
     given = {name: getattr(options, name) for name in LOAD_OPTIONS}
-    load = Load(**{name: value for name, value in given.items() if value is not None})
+    load = SimulatedLoad(**{name: value for name, value in given.items() if value is not None})
     stages = [parse_stage(text) for text in options.stage or DEFAULT_LAYOUT]
     tell(report(simulate(stages, load)))
     return 0

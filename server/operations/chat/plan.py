@@ -14,6 +14,7 @@ import anyio
 from openapi.problems import missing
 from server.errors import RefusedError
 from server.operations.chat.validation import check_options, check_reply_audio, turns_of
+from server.operations.shared.seed import seed_of
 from server.operations.shared.speech_options import speech_options
 from server.operations.shared.text_options import (
     DEFAULT_TEMPERATURE,
@@ -25,16 +26,16 @@ from server.operations.shared.text_options import (
     seed_after,
     writer_of,
 )
-from server.operations.speech.plan import seed_of
 from stages.contract.messages import Request, Sampling, TalkerParams, ThinkerParams
 from stages.contract.pipeline import chat_request
 
 if TYPE_CHECKING:
     from openapi.chat.request import ChatRequest
     from server.config.settings import Settings
-    from server.operations.shared.expiring_store import Kept
-    from server.serving.service import Served, Service
-    from stages.contract.pipeline import ChatPrompts, Voice
+    from server.operations.shared.expiring_store import ExpiringStore
+    from server.serving.served import Served
+    from server.serving.service import Service
+    from stages.contract.pipeline import ChatPrompts, VoiceSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ class ChatPlan:
     captions: bool = False
 
 
-async def plan_chat(service: Service, body: ChatRequest, transcripts: Kept[str]) -> ChatPlan:
+async def plan_chat(
+    service: Service, body: ChatRequest, transcripts: ExpiringStore[str]
+) -> ChatPlan:
     """Check everything that can be checked. Raises RefusedError, UnavailableError."""
     served, prompts = writer_of(service, body.model, "v1/chat/completions")
     settings = service.settings
@@ -94,7 +97,7 @@ def _choice(thinker: ThinkerParams, speech: TalkerParams | None, index: int) -> 
 
 def _speech(
     body: ChatRequest, served: Served, seed: int, settings: Settings
-) -> tuple[Voice, TalkerParams] | tuple[None, None]:
+) -> tuple[VoiceSpec, TalkerParams] | tuple[None, None]:
     if not body.wants_audio:
         return None, None
     if body.audio is None:

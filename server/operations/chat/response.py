@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from server.http.live_response import HeldSend, LiveResponse, never
+from server.http.live_response import GuardedSend, LiveResponse, never
 from server.http.sse import send_events
 from server.operations.chat.chunks import Chunks, usage_chunk
 from server.operations.chat.ids import ReplyNames, new_names
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from server.config.settings import Settings
     from server.operations.chat.plan import ChatPlan
-    from server.operations.shared.expiring_store import Kept
+    from server.operations.shared.expiring_store import ExpiringStore
     from server.serving.outputs import Outputs
 
     Keep = Callable[[int, str], None]
 
 
 def chat_response(
-    plan: ChatPlan, settings: Settings, transcripts: Kept[str], key: str = ""
+    plan: ChatPlan, settings: Settings, transcripts: ExpiringStore[str], key: str = ""
 ) -> LiveResponse:
     """The response of a plan, on the account of `key`. `transcripts` keeps what was spoken, by the
     audio's id."""
@@ -45,12 +45,12 @@ def chat_response(
     )
 
 
-def _keep(transcripts: Kept[str], names: ReplyNames, index: int, text: str) -> None:
+def _keep(transcripts: ExpiringStore[str], names: ReplyNames, index: int, text: str) -> None:
     transcripts.put(names.audio_ids[index], text, len(text), names.expires_at)
 
 
 async def _send_whole(
-    plan: ChatPlan, names: ReplyNames, keep: Keep, outputs: Outputs, scope: Scope, send: HeldSend
+    plan: ChatPlan, names: ReplyNames, keep: Keep, outputs: Outputs, scope: Scope, send: GuardedSend
 ) -> None:
     completion = await whole_reply(outputs, names, plan, keep)
     response = Response(completion.wire(), media_type="application/json")
@@ -64,7 +64,7 @@ async def _send_chunks(
     ping_s: float,
     outputs: Outputs,
     scope: Scope,
-    send: HeldSend,
+    send: GuardedSend,
 ) -> None:
     scripts = [_script(plan, names, keep, index) for index in range(len(plan.requests))]
     tally = Tally(len(scripts), per_prompt=len(scripts))

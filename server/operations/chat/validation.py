@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from openapi.chat.message import ChatMessage
     from openapi.chat.request import ChatRequest, ReplyAudio
-    from server.operations.shared.expiring_store import Kept
-    from server.serving.service import Served
+    from server.operations.shared.expiring_store import ExpiringStore
+    from server.serving.served import Served
 
 # The template knows three roles. What a tool said is told to the model as the user's words.
 TEMPLATE_ROLES = {"developer": "system", "tool": "user", "function": "user"}
@@ -48,14 +48,16 @@ def check_reply_audio(audio: ReplyAudio, served: Served, *, stream: bool) -> Non
     raise RefusedError(unsupported("audio.format", message))
 
 
-def turns_of(messages: Sequence[ChatMessage], transcripts: Kept[str]) -> tuple[Message, ...]:
+def turns_of(
+    messages: Sequence[ChatMessage], transcripts: ExpiringStore[str]
+) -> tuple[Message, ...]:
     """The messages as the model's template takes them. Raises RefusedError."""
     return tuple(
         _turn(message, f"messages[{i}]", transcripts) for i, message in enumerate(messages)
     )
 
 
-def _turn(message: ChatMessage, where: str, transcripts: Kept[str]) -> Message:
+def _turn(message: ChatMessage, where: str, transcripts: ExpiringStore[str]) -> Message:
     if message.audio is not None:
         spoken = _transcript(message.audio.id, f"{where}.audio.id", transcripts)
         return Message("assistant", message.text or spoken)
@@ -64,7 +66,7 @@ def _turn(message: ChatMessage, where: str, transcripts: Kept[str]) -> Message:
     return Message(TEMPLATE_ROLES.get(message.role, message.role), message.text)
 
 
-def _transcript(audio_id: str, param: str, transcripts: Kept[str]) -> str:
+def _transcript(audio_id: str, param: str, transcripts: ExpiringStore[str]) -> str:
     transcript = transcripts.get(audio_id)
     if transcript is None:
         message = f"Invalid '{param}': there is no reply with this audio id, or it has expired."

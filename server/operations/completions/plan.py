@@ -10,6 +10,7 @@ import anyio
 
 from openapi.problems import Problem, unsupported
 from server.errors import RefusedError
+from server.operations.shared.seed import seed_of
 from server.operations.shared.text_options import (
     DEFAULT_TEMPERATURE,
     bias_of,
@@ -19,12 +20,12 @@ from server.operations.shared.text_options import (
     seed_after,
     writer_of,
 )
-from server.operations.speech.plan import seed_of
 from stages.contract.messages import Request, Sampling, ThinkerParams
 
 if TYPE_CHECKING:
     from openapi.completions.request import CompletionRequest, Prompt
-    from server.serving.service import Served, Service
+    from server.serving.served import Served
+    from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
 DEFAULT_MAX_TOKENS = 16

@@ -15,6 +15,7 @@ import anyio
 from openapi.problems import Problem, unsupported
 from openapi.responses.response import ResponseObject
 from server.errors import RefusedError
+from server.operations.shared.seed import seed_of
 from server.operations.shared.text_options import (
     DEFAULT_TEMPERATURE,
     refuse_tools,
@@ -22,14 +23,14 @@ from server.operations.shared.text_options import (
     schema_of,
     writer_of,
 )
-from server.operations.speech.plan import seed_of
 from stages.contract.messages import Request, Sampling, ThinkerParams
 from stages.contract.pipeline import Message
 
 if TYPE_CHECKING:
     from openapi.responses.request import ResponseRequest, TextFormat
-    from server.operations.shared.expiring_store import Kept
-    from server.serving.service import Served, Service
+    from server.operations.shared.expiring_store import ExpiringStore
+    from server.serving.served import Served
+    from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
 
@@ -54,7 +55,7 @@ class ResponsePlan:
 
 
 async def plan_response(
-    service: Service, body: ResponseRequest, stored: Kept[StoredResponse]
+    service: Service, body: ResponseRequest, stored: ExpiringStore[StoredResponse]
 ) -> ResponsePlan:
     """Check everything that can be checked. Raises RefusedError, UnavailableError."""
     served, prompts = writer_of(service, body.model, "v1/responses")
@@ -97,7 +98,7 @@ def _check_options(body: ResponseRequest) -> None:
             raise RefusedError(unsupported(name, message))
 
 
-def _earlier(response_id: str | None, stored: Kept[StoredResponse]) -> tuple[Message, ...]:
+def _earlier(response_id: str | None, stored: ExpiringStore[StoredResponse]) -> tuple[Message, ...]:
     if response_id is None:
         return ()
     if (found := stored.get(response_id)) is None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from server.http.json_response import wire_response
-from server.http.live_response import HeldSend, LiveResponse, never
+from server.http.live_response import GuardedSend, LiveResponse, never
 from server.http.sse import send_events
 from server.operations.responses.events import ResponseScript
 from server.operations.responses.plan import StoredResponse
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from openapi.responses.response import ResponseObject
     from server.config.settings import Settings
     from server.operations.responses.plan import ResponsePlan
-    from server.operations.shared.expiring_store import Kept
+    from server.operations.shared.expiring_store import ExpiringStore
     from server.serving.outputs import Outputs
 
 LIFE_S = 3600
 
 
 def response_response(
-    plan: ResponsePlan, settings: Settings, stored: Kept[StoredResponse], key: str = ""
+    plan: ResponsePlan, settings: Settings, stored: ExpiringStore[StoredResponse], key: str = ""
 ) -> LiveResponse:
     """The response of a plan, on the account of `key`. `stored` keeps what may be referred to."""
     whole = partial(_send_whole, plan, stored)
@@ -41,10 +41,10 @@ def response_response(
 
 async def _send_whole(
     plan: ResponsePlan,
-    stored: Kept[StoredResponse],
+    stored: ExpiringStore[StoredResponse],
     outputs: Outputs,
     scope: Scope,
-    send: HeldSend,
+    send: GuardedSend,
 ) -> None:
     script = ResponseScript(plan.begun)
     async for data in outputs:
@@ -55,11 +55,11 @@ async def _send_whole(
 
 async def _send_events(
     plan: ResponsePlan,
-    stored: Kept[StoredResponse],
+    stored: ExpiringStore[StoredResponse],
     ping_s: float,
     outputs: Outputs,
     scope: Scope,
-    send: HeldSend,
+    send: GuardedSend,
 ) -> None:
     script = ResponseScript(plan.begun)
     frames = _frames(plan, script, stored, outputs)
@@ -67,7 +67,10 @@ async def _send_events(
 
 
 async def _frames(
-    plan: ResponsePlan, script: ResponseScript, stored: Kept[StoredResponse], outputs: Outputs
+    plan: ResponsePlan,
+    script: ResponseScript,
+    stored: ExpiringStore[StoredResponse],
+    outputs: Outputs,
 ) -> AsyncGenerator[bytes]:
     begun = False
     async for data in outputs:
@@ -82,7 +85,7 @@ async def _frames(
 
 
 def _finish(
-    plan: ResponsePlan, script: ResponseScript, stored: Kept[StoredResponse]
+    plan: ResponsePlan, script: ResponseScript, stored: ExpiringStore[StoredResponse]
 ) -> ResponseObject:
     """The finished response, kept before the client can refer to it."""
     response = script.finished()

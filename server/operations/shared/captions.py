@@ -15,7 +15,7 @@ from stages.contract.messages import Caption
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stages.contract.messages import Mark
+    from stages.contract.messages import TextSpan
     from stages.text.traced import Traced
 
 _PIECES = TypeAdapter(list[SpokenPiece])
@@ -42,7 +42,7 @@ def captions_json(captions: Iterable[Caption]) -> bytes:
     return _PIECES.dump_json(on_the_wire(captions))
 
 
-def _word(mark: Mark) -> SpokenWord:
+def _word(mark: TextSpan) -> SpokenWord:
     return SpokenWord(
         start=mark.start,
         end=mark.end,
@@ -69,13 +69,13 @@ def whole_captions(captions: Iterable[Caption]) -> list[SpokenPiece]:
 
 
 def _joined(captions: Iterable[Caption]) -> list[Caption]:
-    pieces: dict[Mark, list[Mark]] = {}
+    pieces: dict[TextSpan, list[TextSpan]] = {}
     for caption in captions:
         pieces.setdefault(caption.piece, []).extend(caption.words)
     return [Caption(piece, tuple(words)) for piece, words in pieces.items()]
 
 
-def _cue(said: Traced, piece: Mark, words: Sequence[Mark]) -> str:
+def _cue(said: Traced, piece: TextSpan, words: Sequence[TextSpan]) -> str:
     text, coming = "", deque(words)
     begin, end = (bisect_left(said.starts, at) for at in (piece.start, piece.end))
     for character, start in zip(said.text[begin:end], said.starts[begin:end], strict=True):

@@ -27,7 +27,7 @@ class _Item(Generic[ValueT]):
     expires_at: float
 
 
-class Kept(Generic[ValueT]):
+class ExpiringStore(Generic[ValueT]):
     """Values by id. `num_chars` is about how much text a value holds."""
 
     def __init__(

@@ -15,14 +15,14 @@ from stages.text.traced import Traced
 if TYPE_CHECKING:
     from openapi.speaking_style import SpokenStyle
     from server.config.settings import Settings
-    from stages.contract.pipeline import Pipeline, Voice
+    from stages.contract.pipeline import Pipeline, VoiceSpec
 
 CODE_ANNOUNCEMENT = "Code block."  # of English voices
 MAX_NAMED_SPEAKERS = 20
 
 
 def speech_options(
-    voice: Voice,
+    voice: VoiceSpec,
     style: SpokenStyle,
     settings: Settings,
     *,
@@ -47,7 +47,7 @@ def speech_options(
     )
 
 
-def check_text(text: str, voice: Voice, options: TalkerParams, pipeline: Pipeline) -> None:
+def check_text(text: str, voice: VoiceSpec, options: TalkerParams, pipeline: Pipeline) -> None:
     """Refuse a text of which nothing is left to speak, or not everything can be spoken."""
     said = cleaned(text, options.code_announcement) if options.clean else Traced.of(text)
     if not pipeline.speakable(said.text):
@@ -63,13 +63,13 @@ def check_text(text: str, voice: Voice, options: TalkerParams, pipeline: Pipelin
         raise RefusedError(Problem(message, "input", "unspeakable_text"))
 
 
-def _announcement(voice: Voice, settings: Settings) -> str:
+def _announcement(voice: VoiceSpec, settings: Settings) -> str:
     if settings.code_announcement is not None:
         return settings.code_announcement
     return CODE_ANNOUNCEMENT if voice.language.lower().startswith("en") else ""
 
 
-def _speaker(voice: Voice, asked: str | None, param: str) -> int:
+def _speaker(voice: VoiceSpec, asked: str | None, param: str) -> int:
     """The speaker's number. Names come before numbers, which count from 0."""
     if asked is None:
         return 0

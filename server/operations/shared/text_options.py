@@ -12,13 +12,14 @@ import anyio
 
 from openapi.problems import Problem, missing, unsupported
 from server.errors import RefusedError
-from server.operations.speech.plan import SEED_MASK
+from server.operations.shared.seed import SEED_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from openapi.reply_format import FormatType
-    from server.serving.service import Served, Service
+    from server.serving.served import Served
+    from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
 DEFAULT_TEMPERATURE = 0.2  # a small model; hotter, it rambles

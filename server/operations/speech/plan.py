@@ -6,13 +6,13 @@ every model; those that cannot follow them drop them.
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from openapi.problems import Problem, too_long
 from server.encoding.formats import FORMATS, FileFormat
 from server.errors import RefusedError
+from server.operations.shared.seed import seed_of
 from server.operations.shared.speech_options import check_text, speech_options
 from server.serving.voices import check_language, language_name
 from stages.contract.pipeline import speech_request
@@ -20,10 +20,10 @@ from stages.contract.pipeline import speech_request
 if TYPE_CHECKING:
     from openapi.speech import SpeechRequest
     from server.config.settings import Settings
-    from server.serving.service import Served, Service
+    from server.serving.served import Served
+    from server.serving.service import Service
     from stages.contract.messages import Request
 
-SEED_MASK = 2**63 - 1
 OPENAI_MAX_CHARS = 4096
 
 
@@ -63,11 +63,6 @@ def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
     file_format = FORMATS[body.response_format or "mp3"]
     count = served.pipeline.count_tokens or len
     return SpeechPlan(served, request, file_format, deadline_s, count(body.input), options.captions)
-
-
-def seed_of(asked: int | None) -> int:
-    """The seed asked for, as the 63 bits that every generator takes, or a new one."""
-    return secrets.randbits(63) if asked is None else asked & SEED_MASK
 
 
 def _max_chars(name: str, served: Served, settings: Settings) -> int:

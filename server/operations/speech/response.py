@@ -13,7 +13,7 @@ from openapi.speech import SpeechDone, SpeechUsage
 from server.encoding.pcm import pcm
 from server.encoding.threaded import OpenFile
 from server.errors import RefusedError
-from server.http.live_response import HeldSend, LiveResponse
+from server.http.live_response import GuardedSend, LiveResponse
 from server.http.sse import DONE, event, send_events
 from server.operations.shared.captions import captions_json
 from server.serving.voices import NOTHING_TO_SPEAK
@@ -101,7 +101,7 @@ def _captions_of(file: SpeechFile) -> bytes:
     return b'","captions":' + captions_json(file.take_captions()) + b"}"
 
 
-async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: HeldSend) -> None:
+async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: GuardedSend) -> None:
     with closing(OpenFile(plan.format)) as file:
         pieces = SpeechFile(outputs, file).pieces()
         response = StreamingResponse(
@@ -111,7 +111,7 @@ async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: Hel
 
 
 async def _send_events(
-    plan: SpeechPlan, ping_s: float, outputs: Outputs, scope: Scope, send: HeldSend
+    plan: SpeechPlan, ping_s: float, outputs: Outputs, scope: Scope, send: GuardedSend
 ) -> None:
     with closing(OpenFile(plan.format)) as file:
         frames = speech_frames(SpeechFile(outputs, file), plan.input_tokens, captions=plan.captions)

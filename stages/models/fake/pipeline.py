@@ -6,12 +6,12 @@ For tests, for other people's client tests, and for measuring the control path a
 from __future__ import annotations
 
 from stages.contract.errors import StartError
-from stages.contract.pipeline import Pipeline, Voice
+from stages.contract.pipeline import Pipeline, VoiceSpec
 from stages.models.fake.prompts import FakePrompts
 from stages.models.fake.stages import VOICES, FakeCode2Wav, FakeTalker, FakeThinker
-from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement
-from stages.runtime.replicas import staff
+from stages.runtime.replicas import make_replicas
 
 ONE = Placement()
 
@@ -28,20 +28,20 @@ def build_fake(
     for on in (on_thinker, on_talker, on_code2wav):
         if on.device not in ("auto", "cpu"):
             raise StartError(f"setting device: the fake models run on the CPU, not on {on.device}")
-    thinker = staff(on_thinker, "thinker", FakeThinker)
-    talker = staff(on_talker, "talker", FakeTalker)
-    code2wav = staff(on_code2wav, "code2wav", FakeCode2Wav)
+    thinker = make_replicas(on_thinker, "thinker", FakeThinker)
+    talker = make_replicas(on_talker, "talker", FakeTalker)
+    code2wav = make_replicas(on_code2wav, "code2wav", FakeCode2Wav)
     speech_faces, speech_edges = wire(
-        [Position(talker, final=False), Position(code2wav, final=True)]
+        [PipelineStage(talker, final=False), PipelineStage(code2wav, final=True)]
     )
     chat_faces, chat_edges = wire(
         [
-            Position(thinker, final=True),
-            Position(talker, final=False),
-            Position(code2wav, final=True),
+            PipelineStage(thinker, final=True),
+            PipelineStage(talker, final=False),
+            PipelineStage(code2wav, final=True),
         ]
     )
-    voices = tuple(Voice(name, "en-US") for name in VOICES)
+    voices = tuple(VoiceSpec(name, "en-US") for name in VOICES)
     speech = Pipeline(
         model_id="fake-speech",
         aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),

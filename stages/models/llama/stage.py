@@ -18,7 +18,7 @@ from stages.kernels.attention import Segment
 from stages.kernels.device import pick_device, step_tokens
 from stages.kernels.transformer import Transformer, TransformerConfig
 from stages.models.llama.grammar import Grammars
-from stages.models.llama.model_files import prepare
+from stages.models.llama.packaged_model import prepare
 from stages.models.llama.prefixes import Prefixes
 from stages.models.llama.reply import Reply
 from stages.models.llama.sampling import Draw, check_sampling, sample, score

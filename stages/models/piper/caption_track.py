@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from stages.contract.messages import Caption, Mark
+from stages.contract.messages import Caption, TextSpan
 
 
 @dataclass(slots=True)
@@ -14,16 +14,16 @@ class CaptionTrack:
     sample that is decoded."""
 
     scale: float
-    _coming: deque[tuple[Mark, deque[Mark]]] = field(default_factory=deque)
+    _coming: deque[tuple[TextSpan, deque[TextSpan]]] = field(default_factory=deque)
 
     def add(self, caption: Caption, at: int, hop: int) -> None:
         """A piece that begins at decoded sample `at`; its marks are in frames of `hop` samples."""
         words = deque(self._placed(word, at, hop) for word in caption.words)
         self._coming.append((self._placed(caption.piece, at, hop), words))
 
-    def _placed(self, mark: Mark, at: int, hop: int) -> Mark:
+    def _placed(self, mark: TextSpan, at: int, hop: int) -> TextSpan:
         begin, stop = (int((at + frame * hop) * self.scale) for frame in (mark.begin, mark.stop))
-        return Mark(mark.start, mark.end, begin, stop)
+        return TextSpan(mark.start, mark.end, begin, stop)
 
     def until(self, num_samples: int) -> tuple[Caption, ...]:
         """The captions that are heard in what was sent since the last call: of each piece its mark,

@@ -17,13 +17,13 @@ from stages.contract.messages import AudioChunk, AudioEnd, Code2WavParams, Laten
 from stages.contract.stage import Emit, blame
 from stages.kernels.convolution import Parameters
 from stages.kernels.device import pick_device, pick_dtype
-from stages.models.piper.code2wav_request import OUTPUT_HZ, SIZES, Decoder, Sound
+from stages.models.piper.code2wav_request import OUTPUT_HZ, SIZES, Sound, VoiceDecoder
 from stages.models.piper.hifigan import HifiGan
 from stages.models.piper.voice_file import read_voice, voice_file
 from stages.runtime.cores import FIRST_SOUNDS
 from stages.runtime.deadlines import Playback
 from stages.weights.onnx import read_onnx
-from stages.weights.voice_cache import Loaded, Shared
+from stages.weights.voice_cache import Shared, VoiceCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _TOKENS_PER_S = 20  # usage: one audio token for each 50 ms begun
 
-_decoders: Shared[Decoder] = Shared()
+_decoders: Shared[VoiceDecoder] = Shared()
 
 
 class Code2WavStage:
@@ -43,7 +43,7 @@ class Code2WavStage:
     def __init__(self, config: Code2WavConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._playback = Playback(clock)
-        self._decoders: Loaded[Decoder] = Loaded(self._load, config.max_loaded_voices)
+        self._decoders: VoiceCache[VoiceDecoder] = VoiceCache(self._load, config.max_loaded_voices)
         self._files: dict[str, VoiceFile] = {}
         self._sounds: dict[str, Sound] = {}
 
@@ -55,13 +55,13 @@ class Code2WavStage:
             self._decoders.close(file)
         FIRST_SOUNDS.made_here = True
 
-    def _load(self, path: Path) -> Decoder:
+    def _load(self, path: Path) -> VoiceDecoder:
         device = pick_device(self._config.device)
         dtype = _dtype(self._config.dtype, device)
 
-        def make() -> Decoder:
+        def make() -> VoiceDecoder:
             model = HifiGan(Parameters(read_onnx(path), device, dtype))
-            return Decoder(model, read_voice(path).rate_hz)
+            return VoiceDecoder(model, read_voice(path).rate_hz)
 
         return _decoders.get((voice_file(path), device, dtype), make)
 

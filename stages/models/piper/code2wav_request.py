@@ -30,7 +30,7 @@ MAX_WAITING_FRAMES = 128
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class Decoder:
+class VoiceDecoder:
     """The decoder of one voice, and the rate of what it gives. Keeps nothing of a request."""
 
     model: HifiGan
@@ -63,7 +63,7 @@ class _Piece:
 class Sound:
     """The state of one request."""
 
-    decoder: Decoder
+    decoder: VoiceDecoder
     file: VoiceFile
     speaker: int = 0
     ended: bool = False

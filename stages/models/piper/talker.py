@@ -33,7 +33,7 @@ from stages.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
 from stages.text.reading import Reader
 from stages.text.traced import Traced
 from stages.weights.onnx import read_onnx
-from stages.weights.voice_cache import Loaded, Shared
+from stages.weights.voice_cache import Shared, VoiceCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -61,7 +61,7 @@ class TalkerStage:
     def __init__(self, config: TalkerConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._playback = Playback(clock, _MARGIN_S)
-        self._speakers: Loaded[Speaker] = Loaded(self._load, config.max_loaded_voices)
+        self._speakers: VoiceCache[Speaker] = VoiceCache(self._load, config.max_loaded_voices)
         self._files: dict[str, VoiceFile] = {}
         self._speeches: dict[str, Speech] = {}
         with _counting:

@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stages.contract.messages import Caption, LatentChunk, Mark
+from stages.contract.messages import Caption, LatentChunk, TextSpan
 from stages.models.piper.vits import Latents, Scales, Vits, phrase_noise
 from stages.text.markup import Cleaner, Verbatim
 from stages.text.splitter import SENTENCE_PAUSE_S, Piece, Splitter
@@ -152,5 +152,5 @@ def size_after(num_frames: int) -> int:
 def _caption(phrase: Phrase, latents: Latents) -> Caption:
     """When what a phrase stands for is heard, in its frames."""
     ends = [0, *latents.ends]
-    words = (Mark(w.start, w.end, ends[w.first], ends[w.last]) for w in phrase.words)
-    return Caption(Mark(phrase.start, phrase.end, 0, latents.num_frames), tuple(words))
+    words = (TextSpan(w.start, w.end, ends[w.first], ends[w.last]) for w in phrase.words)
+    return Caption(TextSpan(phrase.start, phrase.end, 0, latents.num_frames), tuple(words))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.contract.messages import VoiceFile
-from stages.contract.pipeline import Voice
+from stages.contract.pipeline import VoiceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,10 +124,10 @@ def voice_file(path: Path) -> VoiceFile:
     return VoiceFile(str(path), path.stat().st_mtime_ns)
 
 
-def list_voices(voices: Mapping[str, PiperVoice]) -> tuple[Voice, ...]:
+def list_voices(voices: Mapping[str, PiperVoice]) -> tuple[VoiceSpec, ...]:
     """What a client may choose from."""
     return tuple(
-        Voice(
+        VoiceSpec(
             name=name,
             language=voice.language,
             quality=voice.quality,

@@ -16,7 +16,7 @@ from stages.weights.onnx import check_onnx
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stages.contract.pipeline import Voice
+    from stages.contract.pipeline import VoiceSpec
     from stages.models.piper.voice_file import PiperVoice
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ def find_voices(folder: Path | None) -> dict[str, PiperVoice]:
     return found
 
 
-def current_voices(folder: Path | None) -> tuple[Voice, ...]:
+def current_voices(folder: Path | None) -> tuple[VoiceSpec, ...]:
     """What a client may choose from, as the files are now."""
     return list_voices(find_voices(folder))
 

@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.contract.pipeline import Pipeline, Voice
+from stages.contract.pipeline import Pipeline, VoiceSpec
 from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
 from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
 from stages.models.qwen3_tts.talker.model_config import read_config
 from stages.models.qwen3_tts.talker.recordings import RATE_HZ, find_recordings
 from stages.models.qwen3_tts.talker.vocabulary import TextVocabulary
-from stages.runtime.deployment import Deployment, Position, wire
-from stages.runtime.executors.launch import StageClass
-from stages.runtime.replicas import staff
+from stages.runtime.deployment import Deployment, PipelineStage, wire
+from stages.runtime.executors.startup import StageClass
+from stages.runtime.replicas import make_replicas
 from stages.text.clean import speakable
 from stages.weights.hub import model_folder
 
@@ -58,7 +58,7 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
     folder = model_folder(model, FILES, NEEDED)
     tts = read_config(folder)
     on = config.talker
-    talker = staff(
+    talker = make_replicas(
         on,
         "talker",
         StageClass("stages.models.qwen3_tts.talker.stage", "QwenTalkerStage"),
@@ -71,7 +71,7 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
         ),
     )
     on = config.code2wav
-    code2wav = staff(
+    code2wav = make_replicas(
         on,
         "code2wav",
         StageClass("stages.models.qwen3_tts.code2wav.stage", "QwenCode2WavStage"),
@@ -79,8 +79,8 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
     )
     faces, edges = wire(
         [
-            Position(talker, final=False, max_chunks=CODEC_FRAMES),
-            Position(code2wav, final=True, max_unread=UNREAD_AUDIO),
+            PipelineStage(talker, final=False, max_chunks=CODEC_FRAMES),
+            PipelineStage(code2wav, final=True, max_unread=UNREAD_AUDIO),
         ]
     )
     names = {tag: name for tag, name in LANGUAGES.items() if name in tts.languages}
@@ -105,9 +105,9 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
 
 def _voices(
     config: QwenTtsConfig, languages: tuple[str, ...], recordings: Path | None
-) -> tuple[Voice, ...]:
+) -> tuple[VoiceSpec, ...]:
     """The checkpoint's speakers, the designed voice, or the recordings as they are now."""
-    make = partial(Voice, rate_hz=RATE_HZ, languages=languages)
+    make = partial(VoiceSpec, rate_hz=RATE_HZ, languages=languages)
     if config.kind == "custom_voice":
         return tuple(make(name, ANY_LANGUAGE) for name in config.speakers)
     if config.kind == "voice_design":

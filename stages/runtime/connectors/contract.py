@@ -4,11 +4,11 @@ Each request that is open on the edge has a lane: its chunks, then its end, in o
 holds at most `max_chunks` chunks that the receiver has not consumed; a sender asks for room and
 never waits. Every implementation passes `tests/stages/runtime/connectors/conformance.py`.
 
-The two ends belong to two workers, each called from its own thread. An end is opened at the site of
-its worker (`site.py`), which it wakes when it has something for it. Ends in one process or on one
-machine are made of the same thing. Ends that may be on two machines are not: there the receiver
-says where it is, in an address, and the server tells it to the sender, which calls. Nothing here
-knows what a chunk means.
+The two ends belong to two workers, each called from its own thread. An end is opened with the
+`Wakeup` of its worker, which the other end calls when it has something for it. Ends in one process
+or on one machine share memory. Ends that may be on two machines do not: there the receiver
+has an address, the server tells it to the sender, and the sender connects. Nothing here knows what
+a chunk means.
 """
 
 from __future__ import annotations
@@ -19,11 +19,20 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from stages.contract.messages import Chunk
-    from stages.runtime.connectors.remote import Address
-    from stages.runtime.connectors.site import Site
+    from stages.runtime.connectors.wakeup import Wakeup
 
 
-class Mark(Enum):
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where somebody listens, and the secret that callers must know. `door` is where processes of
+    the same machine hand in an edge (see `fd_passing.py`); empty where that is not possible."""
+
+    endpoint: str
+    secret: str
+    door: str = ""
+
+
+class LaneSignal(Enum):
     """What can follow the chunks in a lane."""
 
     END = auto()  # no more chunks
@@ -36,7 +45,7 @@ class Delivery:
     """One item of one lane, as it reaches the receiver."""
 
     request_id: str
-    item: Chunk | Mark
+    item: Chunk | LaneSignal
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ class Receiver(Protocol):
 
 
 @runtime_checkable
-class Caller(Protocol):
+class ConnectingSender(Protocol):
     """A sender that has to be told where its receiver is. Before that all its lanes are lost."""
 
     def call(self, address: Address) -> None:
@@ -114,7 +123,7 @@ class Caller(Protocol):
 
 
 @runtime_checkable
-class Called(Protocol):
+class ListeningReceiver(Protocol):
     """A receiver that its sender has to call."""
 
     address: Address
@@ -134,10 +143,10 @@ class Edge(Protocol):
     def name(self) -> str:
         """What both ends call it."""
 
-    def open_sender(self, site: Site) -> Sender:
+    def open_sender(self, site: Wakeup) -> Sender:
         """The upstream end; called where the upstream worker runs, each time that one starts."""
 
-    def open_receiver(self, site: Site) -> Receiver:
+    def open_receiver(self, site: Wakeup) -> Receiver:
         """The downstream end, likewise."""
 
     def close(self) -> None:

@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from stages.runtime.connectors.codec import decode, encode
-from stages.runtime.connectors.contract import Delivery, EdgeStats, Mark
+from stages.runtime.connectors.contract import Delivery, EdgeStats, LaneSignal
+from stages.runtime.connectors.serialization import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
-class HungUp:
+class Cancelled:
     """The receiver wants nothing more of a lane."""
 
     request_id: str
@@ -102,7 +102,7 @@ class LaneSender:
 
     def end(self, request_id: str) -> None:
         """See Sender."""
-        if self._put(request_id, Mark.END):
+        if self._put(request_id, LaneSignal.END):
             self._lanes[request_id].ended = True
 
     def drained(self, request_id: str) -> bool:
@@ -133,7 +133,7 @@ class LaneSender:
                     lane.unconsumed -= told.count
                 else:
                     lane.hung_up = True
-            elif isinstance(told, HungUp):
+            elif isinstance(told, Cancelled):
                 self._fail(told.request_id)  # so that the receiver can forget it
         return list(changed)
 
@@ -144,7 +144,7 @@ class LaneSender:
     def reset(self) -> None:
         """See Sender."""
         self._lanes.clear()
-        self._data.push(encode(Delivery("", Mark.RESET)))
+        self._data.push(encode(Delivery("", LaneSignal.RESET)))
 
     def stats(self) -> EdgeStats:
         """What this end knows; chunks that the receiver has parked count as unread."""
@@ -158,9 +158,9 @@ class LaneSender:
         self._credit.close()
 
     def _fail(self, request_id: str) -> None:
-        self._data.push(encode(Delivery(request_id, Mark.FAIL)))
+        self._data.push(encode(Delivery(request_id, LaneSignal.FAIL)))
 
-    def _put(self, request_id: str, item: Chunk | Mark) -> bool:
+    def _put(self, request_id: str, item: Chunk | LaneSignal) -> bool:
         lane = self._lanes.get(request_id)
         if lane is None or lane.hung_up:
             return False
@@ -195,7 +195,7 @@ class LaneReceiver:
             self._ended.remove(request_id)
         else:
             self._unwanted.add(request_id)
-        self._credit.push(encode(HungUp(request_id)))
+        self._credit.push(encode(Cancelled(request_id)))
 
     def flush(self) -> None:
         """See Receiver."""
@@ -211,15 +211,15 @@ class LaneReceiver:
 
     def _is_wanted(self, delivery: Delivery) -> bool:
         request_id, item = delivery.request_id, delivery.item
-        if item is Mark.RESET:
+        if item is LaneSignal.RESET:
             self._ended.clear()
             self._unwanted.clear()
         elif request_id in self._unwanted:
-            if item is Mark.END or item is Mark.FAIL:
+            if item is LaneSignal.END or item is LaneSignal.FAIL:
                 self._unwanted.remove(request_id)
             return False
-        elif item is Mark.END:
+        elif item is LaneSignal.END:
             self._ended.add(request_id)
-        elif item is Mark.FAIL:
+        elif item is LaneSignal.FAIL:
             self._ended.discard(request_id)
         return True

@@ -7,11 +7,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.runtime.connectors.contract import Delivery, EdgeStats, Mark
+from stages.runtime.connectors.contract import Delivery, EdgeStats, LaneSignal
 
 if TYPE_CHECKING:
     from stages.contract.messages import Chunk
-    from stages.runtime.connectors.site import Site
+    from stages.runtime.connectors.wakeup import Wakeup
 
 
 @dataclass(slots=True)
@@ -28,12 +28,12 @@ class MemoryConnector:
         self.name = name
         self._edge = _Edge(max_chunks)
 
-    def open_sender(self, site: Site) -> MemorySender:
+    def open_sender(self, site: Wakeup) -> MemorySender:
         """See Edge."""
         self._edge.ring_sender = site.ring
         return MemorySender(self._edge)
 
-    def open_receiver(self, site: Site) -> MemoryReceiver:
+    def open_receiver(self, site: Wakeup) -> MemoryReceiver:
         """See Edge."""
         self._edge.ring_receiver = site.ring
         site.ring()  # something may have been sent already
@@ -85,7 +85,7 @@ class MemorySender:
         """See Sender."""
         with self._edge.lock:
             self._edge.lanes.clear()
-            self._edge.ready.append(Delivery("", Mark.RESET))
+            self._edge.ready.append(Delivery("", LaneSignal.RESET))
         self._unflushed = True
 
     def open(self, request_id: str) -> None:
@@ -121,7 +121,7 @@ class MemorySender:
                 return
             lane.unconsumed += 1
             lane.ended = True
-            self._edge.ready.append(Delivery(request_id, Mark.END))
+            self._edge.ready.append(Delivery(request_id, LaneSignal.END))
         self._unflushed = True
 
     def drained(self, request_id: str) -> bool:
@@ -141,7 +141,7 @@ class MemorySender:
             if lane is None or lane.hung_up or (lane.ended and lane.unconsumed == 0):
                 return
             self._edge.drop_unread(request_id)
-            self._edge.ready.append(Delivery(request_id, Mark.FAIL))
+            self._edge.ready.append(Delivery(request_id, LaneSignal.FAIL))
         self._unflushed = True
 
     def changed(self) -> list[str]:

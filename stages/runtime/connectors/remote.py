@@ -20,20 +20,20 @@ import zmq
 import zmq.auth.thread
 from zmq.utils.monitor import parse_monitor_message
 
-from stages.runtime.connectors.codec import encode
-from stages.runtime.connectors.contract import Delivery, Mark
-from stages.runtime.connectors.handover import Door, hand_in
+from stages.runtime.connectors.contract import Address, Delivery, LaneSignal
+from stages.runtime.connectors.fd_passing import EdgeInbox, send_edge
 from stages.runtime.connectors.lanes import LaneReceiver, LaneSender
 from stages.runtime.connectors.ring import RingReader, RingWriter
+from stages.runtime.connectors.serialization import encode
 from stages.runtime.connectors.shared_memory import SharedMemoryEdge
-from stages.runtime.connectors.site import Bells
+from stages.runtime.connectors.wakeup import PollWakeup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from _typeshed import ReadableBuffer
 
-    from stages.runtime.connectors.site import Site
+    from stages.runtime.connectors.wakeup import Wakeup
 
 HEARTBEAT_MS = 500
 SILENCE_MS = 2000
@@ -42,17 +42,7 @@ DOMAIN = "nano-omni"
 HELLO, DATA = b"H", b"D"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where somebody listens, and the secret that callers must know. `door` is where processes of
-    the same machine hand in an edge (see `handover.py`); empty where that is not possible."""
-
-    endpoint: str
-    secret: str
-    door: str = ""
-
-
-class NetworkSite(Bells):
+class NetworkWakeup(PollWakeup):
     """The site of a worker with neighbours that may be on other machines.
 
     Whoever calls it must know its secret, which is new each time. `on_link` hears, in the worker's
@@ -70,7 +60,7 @@ class NetworkSite(Bells):
         self._guard.configure_plain(DOMAIN, {DOMAIN: self.secret})
 
     def close(self) -> None:
-        """See Site."""
+        """See Wakeup."""
         self._guard.stop()
         self.context.destroy(linger=0)
         super().close()
@@ -79,7 +69,7 @@ class NetworkSite(Bells):
 class Listener:
     """A socket that many may call. `calls` counts those that are connected, by descriptor."""
 
-    def __init__(self, site: NetworkSite) -> None:
+    def __init__(self, site: NetworkWakeup) -> None:
         self.socket = site.context.socket(zmq.ROUTER)
         self.socket.plain_server = True
         self.socket.zap_domain = DOMAIN.encode()
@@ -168,7 +158,7 @@ def call(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> zmq.Socke
 class _Rings:
     """One end's rings of an edge in shared memory, once it was handed over."""
 
-    def __init__(self, edge: SharedMemoryEdge, bells: Bells, *, sends: bool) -> None:
+    def __init__(self, edge: SharedMemoryEdge, bells: PollWakeup, *, sends: bool) -> None:
         out, into = (edge.data, edge.credit) if sends else (edge.credit, edge.data)
         self.out = RingWriter(out)
         self.into = RingReader(into, out.bell)
@@ -234,7 +224,7 @@ class _Streams:
 class _Call(_Streams):
     """The sender's streams, over a connection that may not be there yet."""
 
-    def __init__(self, site: NetworkSite, address: Address) -> None:
+    def __init__(self, site: NetworkWakeup, address: Address) -> None:
         super().__init__()
         self.is_up = False
         self._bells = site
@@ -255,7 +245,7 @@ class _Call(_Streams):
         key = None
         if self._door:
             edge = SharedMemoryEdge.create("handed over")
-            key = hand_in(self._door, edge)
+            key = send_edge(self._door, edge)
             if key is None:
                 edge.close()
         self.begin_anew(_Rings(edge, self._bells, sends=True) if key is not None else None)
@@ -285,9 +275,9 @@ class _Call(_Streams):
 
 
 class RemoteSender(LaneSender):
-    """See Sender and Caller."""
+    """See Sender and ConnectingSender."""
 
-    def __init__(self, site: NetworkSite, max_chunks: int) -> None:
+    def __init__(self, site: NetworkWakeup, max_chunks: int) -> None:
         nowhere = _Streams()
         super().__init__(nowhere, nowhere, max_chunks)
         self._site = site
@@ -295,7 +285,7 @@ class RemoteSender(LaneSender):
         self._call: _Call | None = None
 
     def call(self, address: Address) -> None:
-        """See Caller."""
+        """See ConnectingSender."""
         if address != self._address:
             self._address = address
             self._call_anew()
@@ -314,7 +304,7 @@ class RemoteSender(LaneSender):
         for came_up in self._call.changes():
             if came_up:
                 self._call.hello()
-                self._call.push(encode(Delivery("", Mark.RESET)))
+                self._call.push(encode(Delivery("", LaneSignal.RESET)))
                 self._call.flush()
             elif self._call.is_up:
                 lost |= set(self._lanes)
@@ -342,29 +332,29 @@ class RemoteSender(LaneSender):
 
 
 class RemoteReceiver(LaneReceiver):
-    """See Receiver and Called. Listens to the sender that said hello last."""
+    """See Receiver and ListeningReceiver. Listens to the sender that said hello last."""
 
-    def __init__(self, site: NetworkSite, name: str) -> None:
+    def __init__(self, site: NetworkWakeup, name: str) -> None:
         self._line = _Line(site, partial(site.on_link, name))
         super().__init__(self._line, self._line)
         self.address = self._line.address
 
     @property
     def is_linked(self) -> bool:
-        """See Called."""
+        """See ListeningReceiver."""
         return self._line.peer is not None
 
 
 class _Line(_Streams):
     """The receiver's streams: from and to the one caller that said hello last."""
 
-    def __init__(self, site: NetworkSite, on_link: Callable[[bool], None]) -> None:
+    def __init__(self, site: NetworkWakeup, on_link: Callable[[bool], None]) -> None:
         super().__init__()
         self.peer: tuple[bytes, int] | None = None  # its name, and its connection's descriptor
         self._on_link = on_link
         self._bells = site
         self._listener = Listener(site)
-        self._door = Door() if sys.platform == "linux" else None
+        self._door = EdgeInbox() if sys.platform == "linux" else None
         door = self._door.name if self._door is not None else ""
         self.address = replace(self._listener.address, door=door)
 
@@ -406,14 +396,14 @@ class RemoteEdge:
     name: str
     max_chunks: int
 
-    def open_sender(self, site: Site) -> RemoteSender:
+    def open_sender(self, site: Wakeup) -> RemoteSender:
         """See Edge."""
-        assert isinstance(site, NetworkSite)
+        assert isinstance(site, NetworkWakeup)
         return RemoteSender(site, self.max_chunks)
 
-    def open_receiver(self, site: Site) -> RemoteReceiver:
+    def open_receiver(self, site: Wakeup) -> RemoteReceiver:
         """See Edge."""
-        assert isinstance(site, NetworkSite)
+        assert isinstance(site, NetworkWakeup)
         return RemoteReceiver(site, self.name)
 
     def close(self) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from stages.runtime.connectors.lanes import LaneReceiver, LaneSender
 from stages.runtime.connectors.ring import RingFiles, RingReader, RingWriter
-from stages.runtime.connectors.site import Bells
+from stages.runtime.connectors.wakeup import PollWakeup
 
 if TYPE_CHECKING:
-    from stages.runtime.connectors.site import Site
+    from stages.runtime.connectors.wakeup import Wakeup
 
 DATA_BYTES = 1 << 20
 CREDIT_BYTES = 1 << 16
@@ -39,16 +39,16 @@ class SharedMemoryEdge:
             max_chunks,
         )
 
-    def open_sender(self, site: Site) -> LaneSender:
+    def open_sender(self, site: Wakeup) -> LaneSender:
         """See Edge. Its worker is woken by credit."""
-        assert isinstance(site, Bells)
+        assert isinstance(site, PollWakeup)
         site.add(self.credit.bell)
         credit = RingReader(self.credit, self.data.bell)
         return LaneSender(RingWriter(self.data), credit, self.max_chunks)
 
-    def open_receiver(self, site: Site) -> LaneReceiver:
+    def open_receiver(self, site: Wakeup) -> LaneReceiver:
         """See Edge. Its worker is woken by chunks."""
-        assert isinstance(site, Bells)
+        assert isinstance(site, PollWakeup)
         site.add(self.data.bell)
         return LaneReceiver(RingReader(self.data, self.credit.bell), RingWriter(self.credit))
 

@@ -16,17 +16,17 @@ import anyio
 import structlog
 
 from stages.contract.errors import StartError, WorkerDiedError
-from stages.runtime.executors.control import Linked, Stop
-from stages.runtime.executors.figures import ClockMap, Figures, Told
+from stages.runtime.worker.control import ConnectionChanged, Stop
+from stages.runtime.worker.step_stats import ClockMap, StepReport, StepStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stages.contract.stage import Stage
-    from stages.runtime.executors.control import Order, Ready, Report
-    from stages.runtime.executors.ends import Port
-    from stages.runtime.executors.face import Face, Seat
-    from stages.runtime.executors.links import Link
+    from stages.runtime.executors.connections import Connection
+    from stages.runtime.executors.handle import Replica, ReplicatedHandle
+    from stages.runtime.worker.control import Order, Ready, Report
+    from stages.runtime.worker.edges import Position
 
 log = structlog.get_logger(__name__)
 
@@ -46,14 +46,14 @@ class Executor(ABC):
         self.name = name
         self.is_loaded = False  # and warm, and listens
         self.is_up = False
-        self.links: list[Link] = []
+        self.links: list[Connection] = []
         self.num_reports = 0  # since the server began; a sign of life
         self.num_starts = 0
         self.num_live = 0  # requests that are bound to the worker; its seats count
-        self.figures = Figures()
+        self.figures = StepStats()
         self._make_stage = partial(stage, *args)
-        self._ports: list[Port] = []
-        self._seats: list[Seat] = []
+        self._ports: list[Position] = []
+        self._seats: list[Replica] = []
         self._clock_map = ClockMap()
         self._ready: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
@@ -71,7 +71,7 @@ class Executor(ABC):
     def kill(self) -> None:
         """End the worker by force, as far as that is possible."""
 
-    def join(self, face: Face, port: Port) -> None:
+    def join(self, face: ReplicatedHandle, port: Position) -> None:
         """Do the work of one more pipeline position."""
         inlets, outlets = ([edge.name for edge in each] for each in (port.inlets, port.outlets))
         seat = face.seat(self, len(self._seats), inlets, outlets, port.max_unread)
@@ -151,9 +151,9 @@ class Executor(ABC):
                 each.address = ready.addresses[each.name]
                 each.turn(ready.links[each.name])
             each.introduce()
-        self._settle()
+        self.connections_changed()
 
-    def _settle(self) -> None:
+    def connections_changed(self) -> None:
         """Up, once linked with every neighbour that is there."""
         linked = all(each.is_up for each in self.links if each.is_wanted)
         if self.is_loaded and linked and self._ready is not None and not self._ready.done():
@@ -162,15 +162,15 @@ class Executor(ABC):
     def _on_linked(self, name: str, is_up: bool) -> None:
         changed = next(each for each in self.links if each.name == name and each.receiver is self)
         changed.turn(is_up)
-        self._settle()
-        changed.sender._settle()
+        self.connections_changed()
+        changed.sender.connections_changed()
         if not is_up and not self._stopping and not changed.sender.is_stopping:
             log.warning("link_down", edge=name)
             loop = asyncio.get_running_loop()
             starts = self.num_starts, changed.sender.num_starts
             loop.call_later(RELINK_S, self._judge, changed, starts)
 
-    def _judge(self, link: Link, starts: tuple[int, int]) -> None:
+    def _judge(self, link: Connection, starts: tuple[int, int]) -> None:
         """Two workers that both answer us do not reach each other: place the receiver again."""
         same = starts == (self.num_starts, link.sender.num_starts)
         if same and link.is_wanted and not link.is_up:
@@ -196,14 +196,14 @@ class Executor(ABC):
         self.num_reports += len(reports)
         for report in reports:
             match report:
-                case Told():
+                case StepReport():
                     self._note(report)
-                case Linked(name, is_up):
+                case ConnectionChanged(name, is_up):
                     self._on_linked(name, is_up)
                 case _:
                     self._seats[report.face].deliver(report)
 
-    def _note(self, told: Told) -> None:
+    def _note(self, told: StepReport) -> None:
         ahead_s = self._clock_map.ahead_s(told.sent_at, asyncio.get_running_loop().time())
         for step in told.steps:
             if step.counts:
@@ -226,4 +226,4 @@ class Executor(ABC):
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
         for each in self.links:  # a neighbour may have waited for this one
-            (each.receiver if each.sender is self else each.sender)._settle()
+            (each.receiver if each.sender is self else each.sender).connections_changed()

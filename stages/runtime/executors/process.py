@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from stages.contract.errors import StartError
-from stages.runtime.connectors.codec import decode
-from stages.runtime.executors.control import Ready
+from stages.runtime.connectors.serialization import decode
 from stages.runtime.executors.executor import Executor
-from stages.runtime.executors.launch import StageClass
-from stages.runtime.executors.process_main import Failed, frame, run_worker
+from stages.runtime.executors.process_main import WorkerFailed, frame, run_worker
+from stages.runtime.executors.startup import StageClass
+from stages.runtime.worker.control import Ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stages.contract.stage import Stage
-    from stages.runtime.executors.control import Order
+    from stages.runtime.worker.control import Order
 
 _U32 = struct.Struct("<I")
 _PRELOAD = {"stages.runtime.executors.process_main", "stages.runtime.connectors.shared_memory"}
@@ -112,7 +112,7 @@ class ProcessExecutor(Executor):
         match message:
             case Ready():
                 self._on_ready(message)
-            case Failed(reason):
+            case WorkerFailed(reason):
                 self._failure = reason
             case reports:
                 self._on_reports(reports)

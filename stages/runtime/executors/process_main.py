@@ -17,27 +17,27 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stages.runtime.connectors.codec import decode, encode
+from stages.runtime.connectors.serialization import decode, encode
 from stages.runtime.cores import CORES
-from stages.runtime.executors.control import Stop
-from stages.runtime.executors.ends import Ends, site_outside
-from stages.runtime.executors.launch import bring_up, reason_of
-from stages.runtime.worker import Worker
+from stages.runtime.executors.startup import bring_up, reason_of
+from stages.runtime.worker.control import Stop
+from stages.runtime.worker.edges import WorkerEdges, wakeup_across_processes
+from stages.runtime.worker.worker import Worker
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
     from stages.contract.stage import Stage
-    from stages.runtime.connectors.site import Bells
-    from stages.runtime.executors.control import Order, Report
-    from stages.runtime.executors.ends import Port
+    from stages.runtime.connectors.wakeup import PollWakeup
+    from stages.runtime.worker.control import Order, Report
+    from stages.runtime.worker.edges import Position
 
 _U32 = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class WorkerFailed:
     """The worker raised; this is its last message."""
 
     reason: str
@@ -46,7 +46,7 @@ class Failed:
 class ProcessMailbox:
     """See Mailbox. Orders come over the socket; edges ring their descriptors."""
 
-    def __init__(self, sock: socket.socket, site: Bells) -> None:
+    def __init__(self, sock: socket.socket, site: PollWakeup) -> None:
         self._sock = sock
         self._buffer = bytearray()
         self._site = site
@@ -76,7 +76,7 @@ class ProcessMailbox:
 def run_worker(
     sock: socket.socket,
     make_stage: Callable[[], Stage],
-    ports: Sequence[Port],
+    ports: Sequence[Position],
     ip: str | None,
 ) -> None:
     """The process's main function. Exits with 1 if the stage or its worker raised.
@@ -90,14 +90,14 @@ def run_worker(
         _work(sock, make_stage, ports, ip)
     except Exception as error:  # noqa: BLE001 - the outermost frame of a worker
         traceback.print_exc()
-        sock.sendall(frame(Failed(reason_of(error))))
+        sock.sendall(frame(WorkerFailed(reason_of(error))))
         sys.exit(1)
 
 
 def _work(
     sock: socket.socket,
     make_stage: Callable[[], Stage],
-    ports: Sequence[Port],
+    ports: Sequence[Position],
     ip: str | None,
 ) -> None:
     CORES.limit(1)  # the other stages compute in other processes
@@ -106,8 +106,8 @@ def _work(
     def report(reports: list[Report]) -> None:
         sock.sendall(frame(reports))
 
-    site = site_outside(ip, report)
-    ends = Ends(site)
+    site = wakeup_across_processes(ip, report)
+    ends = WorkerEdges(site)
     ends.open(ports)
     worker = Worker(stage, ports, ends, ProcessMailbox(sock, site), report)
     sock.sendall(frame(ends.ready))

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 import structlog
 
 from stages.runtime.connectors.memory import MemoryConnector
-from stages.runtime.connectors.site import Flag
-from stages.runtime.executors.control import Stop
-from stages.runtime.executors.ends import Ends, site_outside
+from stages.runtime.connectors.wakeup import ThreadWakeup
 from stages.runtime.executors.executor import Executor
-from stages.runtime.executors.launch import bring_up, reason_of
-from stages.runtime.worker import Worker
+from stages.runtime.executors.startup import bring_up, reason_of
+from stages.runtime.worker.control import Stop
+from stages.runtime.worker.edges import WorkerEdges, wakeup_across_processes
+from stages.runtime.worker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stages.contract.stage import Stage
-    from stages.runtime.connectors.site import Site
-    from stages.runtime.executors.control import Order, Report
+    from stages.runtime.connectors.wakeup import Wakeup
+    from stages.runtime.worker.control import Order, Report
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 class ThreadMailbox:
     """See Mailbox. Orders are posted from any thread."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Wakeup) -> None:
         self._orders: deque[Order] = deque()
         self._site = site
 
@@ -92,17 +92,17 @@ class ThreadExecutor(Executor):
         )
         thread.start()
 
-    def _site(self, ip: str | None, report: Callable[[list[Report]], None]) -> Site:
+    def _site(self, ip: str | None, report: Callable[[list[Report]], None]) -> Wakeup:
         edges = [edge for port in self._ports for edge in (*port.inlets, *port.outlets)]
         inside = all(isinstance(edge, MemoryConnector) for edge in edges)
-        return Flag() if inside else site_outside(ip, report)
+        return ThreadWakeup() if inside else wakeup_across_processes(ip, report)
 
     def _run(
-        self, attempt: object, site: Site, mailbox: ThreadMailbox, tell: Callable[..., None]
+        self, attempt: object, site: Wakeup, mailbox: ThreadMailbox, tell: Callable[..., None]
     ) -> None:
         """The thread: everything that goes wrong in it is told to the loop."""
         reason: str | None = None
-        ends = Ends(site)
+        ends = WorkerEdges(site)
         try:
             stage = bring_up(self._make_stage)
             if self._attempt is attempt:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.cli.capacity_simulation import Load, PlannedStage, parse_stage, simulate
+from server.cli.capacity_simulation import PlannedStage, SimulatedLoad, parse_stage, simulate
 from server.cli.main import main
 
 ONE_CHUNK = {"stream_s": 1.0, "first_s": 1.0, "chunk_s": 1.0}
@@ -10,7 +10,7 @@ ONE_CHUNK = {"stream_s": 1.0, "first_s": 1.0, "chunk_s": 1.0}
 
 def test_alone_first_audio_is_the_sum_of_the_first_steps():
     stages = [PlannedStage("talker", 1, 5, 20), PlannedStage("code2wav", 1, 3, 30)]
-    outcome = simulate(stages, Load(rate=0.05, run_s=200, first_s=0.2, chunk_s=0.5))
+    outcome = simulate(stages, SimulatedLoad(rate=0.05, run_s=200, first_s=0.2, chunk_s=0.5))
     assert outcome.first_audio_ms[0] == pytest.approx(5 + 4 + 3 + 6, abs=0.1)
     assert outcome.ran_dry == 0
 
@@ -18,12 +18,12 @@ def test_alone_first_audio_is_the_sum_of_the_first_steps():
 @pytest.mark.parametrize(("rate", "busy"), [(5, 0.5), (8, 0.8)])
 def test_a_worker_is_busy_as_long_as_its_steps_take(rate, busy):
     stages = [PlannedStage("only", 1, 100, 0, batch=1)]
-    outcome = simulate(stages, Load(rate=rate, run_s=4000, **ONE_CHUNK))
+    outcome = simulate(stages, SimulatedLoad(rate=rate, run_s=4000, **ONE_CHUNK))
     assert outcome.busy["only"] == pytest.approx(busy, rel=0.05)
 
 
 def test_more_workers_shorten_the_wait_and_share_the_work():
-    load = Load(rate=9, run_s=500, **ONE_CHUNK)
+    load = SimulatedLoad(rate=9, run_s=500, **ONE_CHUNK)
     alone = simulate([PlannedStage("only", 1, 100, 0, batch=1)], load)
     shared = simulate([PlannedStage("only", 3, 100, 0, batch=1)], load)
     assert shared.first_audio_ms[1] < alone.first_audio_ms[1] / 3
@@ -31,26 +31,34 @@ def test_more_workers_shorten_the_wait_and_share_the_work():
 
 
 def test_a_stage_slower_than_speech_runs_players_dry():
-    assert simulate([PlannedStage("only", 1, 0, 1100)], Load(rate=0.02, run_s=500)).ran_dry == 1
-    assert simulate([PlannedStage("only", 1, 0, 200)], Load(rate=0.02, run_s=500)).ran_dry == 0
+    assert (
+        simulate([PlannedStage("only", 1, 0, 1100)], SimulatedLoad(rate=0.02, run_s=500)).ran_dry
+        == 1
+    )
+    assert (
+        simulate([PlannedStage("only", 1, 0, 200)], SimulatedLoad(rate=0.02, run_s=500)).ran_dry
+        == 0
+    )
 
 
 def test_concurrent_streams_are_the_rate_times_how_long_they_last():
-    outcome = simulate([PlannedStage("only", 4, 0, 1)], Load(rate=20, stream_s=10, run_s=300))
+    outcome = simulate(
+        [PlannedStage("only", 4, 0, 1)], SimulatedLoad(rate=20, stream_s=10, run_s=300)
+    )
     assert outcome.concurrent == pytest.approx(200, rel=0.07)
 
 
 def test_cells_that_share_nothing_do_as_one_with_its_part_of_the_load():
     stages = [PlannedStage("only", 2, 2, 20)]
-    one = simulate(stages, Load(rate=4, run_s=400))
-    ten = simulate(stages, Load(rate=40, run_s=400, cells=10))
+    one = simulate(stages, SimulatedLoad(rate=4, run_s=400))
+    ten = simulate(stages, SimulatedLoad(rate=40, run_s=400, cells=10))
     assert ten.concurrent == pytest.approx(10 * one.concurrent, rel=0.1)
     assert ten.busy["only"] == pytest.approx(one.busy["only"], rel=0.1)
 
 
 def test_the_same_seed_gives_the_same_outcome():
     stages = [PlannedStage("only", 2, 1, 10)]
-    assert simulate(stages, Load(rate=5)) == simulate(stages, Load(rate=5))
+    assert simulate(stages, SimulatedLoad(rate=5)) == simulate(stages, SimulatedLoad(rate=5))
 
 
 @pytest.mark.parametrize("text", ["talker", "talker=1", "talker=0:1:1", "talker=1:-1:1", "=1:1:1"])

@@ -9,7 +9,7 @@ import av
 import numpy as np
 import pytest
 
-from server.encoding.formats import FORMATS, Codec, CodecEncoder, whole_file
+from server.encoding.formats import FORMATS, Codec, PyAvEncoder, whole_file
 from tests.server.decoding import decode, seconds
 
 ALL = tuple(FORMATS)
@@ -105,7 +105,7 @@ def test_streamed_flac_knows_no_length_and_has_no_padding():
 
 def test_a_codec_that_cannot_be_set_up_says_so_at_once():
     with pytest.raises(av.FFmpegError):
-        CodecEncoder(Codec("ogg", "libopus", options={"page_duration": "soon"}))
+        PyAvEncoder(Codec("ogg", "libopus", options={"page_duration": "soon"}))
 
 
 @pytest.mark.parametrize("name", ["wav", "mp3", "flac", "opus"])

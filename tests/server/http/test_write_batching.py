@@ -4,7 +4,7 @@ import asyncio
 
 import anyio.lowlevel
 
-from server.http.write_batching import JoiningTransport, Turn
+from server.http.write_batching import BatchingTransport, WriteBatch
 
 
 class Recorder(asyncio.Transport):
@@ -25,9 +25,9 @@ class Recorder(asyncio.Transport):
 
 
 async def test_the_writes_of_a_turn_are_one_and_those_of_the_next_another():
-    turn = Turn()
+    turn = WriteBatch()
     inner = [Recorder(), Recorder()]
-    first, second = (JoiningTransport(each, turn) for each in inner)
+    first, second = (BatchingTransport(each, turn) for each in inner)
     first.write(b"head ")
     second.write(b"other")
     first.write(b"body")
@@ -41,7 +41,7 @@ async def test_the_writes_of_a_turn_are_one_and_those_of_the_next_another():
 
 async def test_closing_sends_what_was_written_before():
     inner = Recorder()
-    transport = JoiningTransport(inner, Turn())
+    transport = BatchingTransport(inner, WriteBatch())
     transport.write(b"a")
     transport.write(b"b")
     transport.close()
@@ -51,7 +51,7 @@ async def test_closing_sends_what_was_written_before():
 
 async def test_what_is_written_to_a_connection_that_was_lost_goes_nowhere():
     inner = Recorder()
-    transport = JoiningTransport(inner, Turn())
+    transport = BatchingTransport(inner, WriteBatch())
     transport.write(b"a")
     inner.closed = True
     await anyio.lowlevel.checkpoint()

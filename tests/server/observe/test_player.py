@@ -2,34 +2,39 @@
 
 import pytest
 
-from server.observe.player import Listening, Piece, Player, listen
+from server.observe.player import Listening, Player, ReceivedAudio, listen
 
 
 def test_audio_that_is_early_plays_without_a_gap():
-    pieces = [Piece(1.0, 0.5), Piece(1.2, 0.5), Piece(1.9, 0.5)]
+    pieces = [ReceivedAudio(1.0, 0.5), ReceivedAudio(1.2, 0.5), ReceivedAudio(1.9, 0.5)]
 
     assert listen(pieces) == Listening(1.0, 2.5, 0, 0.0)
 
 
 def test_a_piece_that_comes_at_the_last_moment_is_in_time():
-    assert listen([Piece(1.0, 0.5), Piece(1.5, 0.5)]).num_underruns == 0
+    assert listen([ReceivedAudio(1.0, 0.5), ReceivedAudio(1.5, 0.5)]).num_underruns == 0
 
 
 def test_a_late_piece_is_an_underrun_and_moves_the_end():
-    heard = listen([Piece(0.0, 1.0), Piece(1.25, 1.0)])
+    heard = listen([ReceivedAudio(0.0, 1.0), ReceivedAudio(1.25, 1.0)])
 
     assert heard == Listening(0.0, 2.25, 1, 0.25)
 
 
 def test_a_buffer_hides_what_is_late_by_less_than_it_holds():
-    pieces = [Piece(0.0, 1.0), Piece(1.09, 1.0), Piece(2.05, 1.0)]
+    pieces = [ReceivedAudio(0.0, 1.0), ReceivedAudio(1.09, 1.0), ReceivedAudio(2.05, 1.0)]
 
     assert listen(pieces).num_underruns == 1
     assert listen(pieces, buffer_s=0.1) == Listening(0.1, 3.1, 0, 0.0)
 
 
 def test_after_an_underrun_the_player_counts_from_there():
-    pieces = [Piece(0.0, 0.1), Piece(0.5, 0.1), Piece(0.55, 0.1), Piece(0.8, 0.1)]
+    pieces = [
+        ReceivedAudio(0.0, 0.1),
+        ReceivedAudio(0.5, 0.1),
+        ReceivedAudio(0.55, 0.1),
+        ReceivedAudio(0.8, 0.1),
+    ]
 
     heard = listen(pieces)
 
@@ -38,8 +43,10 @@ def test_after_an_underrun_the_player_counts_from_there():
 
 
 def test_a_buffer_does_not_wait_longer_than_for_the_last_piece():
-    assert listen([Piece(2.0, 1.0)], buffer_s=0.1).started_s == 2.0
-    assert listen([Piece(2.0, 1.0), Piece(2.04, 1.0)], buffer_s=0.1).started_s == 2.04
+    assert listen([ReceivedAudio(2.0, 1.0)], buffer_s=0.1).started_s == 2.0
+    assert (
+        listen([ReceivedAudio(2.0, 1.0), ReceivedAudio(2.04, 1.0)], buffer_s=0.1).started_s == 2.04
+    )
 
 
 def test_a_player_knows_while_it_plays():

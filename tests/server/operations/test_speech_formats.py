@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from server.encoding.formats import FORMATS, Codec, CodecEncoder, FileFormat
+from server.encoding.formats import FORMATS, Codec, FileFormat, PyAvEncoder
 from server.operations.speech.response import MAX_DELTA_BYTES
 from stages.contract.messages import AudioEnd
 from tests.server.asgi import events, post, running
@@ -98,7 +98,7 @@ async def test_no_event_is_longer_than_a_line_may_be(name):
 
 @pytest.mark.parametrize("stream_format", ["audio", "sse"])
 async def test_an_encoder_that_cannot_be_set_up_is_a_500_and_no_200(monkeypatch, stream_format):
-    broken = partial(CodecEncoder, Codec("ogg", "libopus", options={"page_duration": "soon"}))
+    broken = partial(PyAvEncoder, Codec("ogg", "libopus", options={"page_duration": "soon"}))
     monkeypatch.setitem(FORMATS, "opus", FileFormat("audio/opus", broken, heavy=True))
     async with scripted() as (app, _):
         request = post(URL, {**SPEECH, "response_format": "opus", "stream_format": stream_format})

@@ -10,20 +10,20 @@ from stages.contract.messages import (
     AudioChunk,
     AudioEnd,
     Caption,
-    Mark,
     TextChunk,
     TextEnd,
+    TextSpan,
     VoiceFile,
 )
-from stages.contract.pipeline import Voice
+from stages.contract.pipeline import VoiceSpec
 from stages.text.markup import cleaned
 from tests.server.asgi import events, get, post
 from tests.server.bench import CHAT, SPEECH, SPOKEN, scripted, tone
 
 URL = "/v1/audio/speech"
 CHAT_URL = "/v1/chat/completions"
-HELLO = Caption(Mark(0, 12, 0, 4_000), (Mark(0, 5, 0, 2_000),))
-THERE = Caption(Mark(0, 12, 0, 4_000), (Mark(6, 11, 2_000, 4_000),))
+HELLO = Caption(TextSpan(0, 12, 0, 4_000), (TextSpan(0, 5, 0, 2_000),))
+THERE = Caption(TextSpan(0, 12, 0, 4_000), (TextSpan(6, 11, 2_000, 4_000),))
 HEARD = (
     AudioChunk(tone(2_400).samples, 24_000, (HELLO,)),
     AudioChunk(tone(2_400).samples, 24_000, (THERE,)),
@@ -177,7 +177,9 @@ async def test_a_chat_names_its_fields_where_they_are(speaker):
     assert (reply.status, reply.error["param"]) == (400, "audio.speaker")
 
 
-MANY = Voice("many", "de-DE", "low", 16_000, ("s0", "s1"), "CC0", VoiceFile("/voices/many.onnx", 1))
+MANY = VoiceSpec(
+    "many", "de-DE", "low", 16_000, ("s0", "s1"), "CC0", VoiceFile("/voices/many.onnx", 1)
+)
 
 
 async def reloaded(app):
@@ -185,7 +187,7 @@ async def reloaded(app):
 
 
 async def test_voices_are_found_again_without_a_restart():
-    found = [Voice("low", "en-US")]
+    found = [VoiceSpec("low", "en-US")]
 
     def find():
         return tuple(found)
@@ -219,9 +221,11 @@ async def test_speakers_are_named_where_one_is_not_there():
 def test_webvtt_has_a_cue_for_each_piece_and_a_time_for_each_word():
     text = "**Hi** <you> & me.\nBye."
     captions = [
-        Caption(Mark(2, 17, 0, 24_000), (Mark(2, 4, 0, 12_000), Mark(8, 11, 12_000, 24_000))),
-        Caption(Mark(2, 17, 0, 24_000), ()),
-        Caption(Mark(19, 23, 90_061 * 24_000, 90_062 * 24_000), ()),
+        Caption(
+            TextSpan(2, 17, 0, 24_000), (TextSpan(2, 4, 0, 12_000), TextSpan(8, 11, 12_000, 24_000))
+        ),
+        Caption(TextSpan(2, 17, 0, 24_000), ()),
+        Caption(TextSpan(19, 23, 90_061 * 24_000, 90_062 * 24_000), ()),
     ]
     lines = webvtt(cleaned(text, ""), captions).splitlines()
     assert lines[:3] == ["WEBVTT", "", "00:00:00.000 --> 00:00:01.000"]

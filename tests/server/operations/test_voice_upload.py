@@ -12,7 +12,7 @@ from server.app import create_app
 from server.config.settings import Settings
 from server.serving.service import Service
 from stages.contract.messages import SpeechEnd
-from stages.contract.pipeline import Voice
+from stages.contract.pipeline import VoiceSpec
 from stages.models.qwen3_tts.talker.recordings import find_recordings, read_recording
 from tests.server.asgi import Exchange, get
 from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage
@@ -53,7 +53,7 @@ async def copying(folder, **settings):
 
     def voices():
         found = find_recordings(folder)
-        return tuple(Voice(one.name, one.language or "mul", file=one.file) for one in found)
+        return tuple(VoiceSpec(one.name, one.language or "mul", file=one.file) for one in found)
 
     stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     deployment = ScriptedDeployment(*stages, voices)

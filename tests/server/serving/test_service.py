@@ -12,7 +12,7 @@ from server.serving.service import Service
 from server.serving.voices import voices_of
 from stages.contract.errors import StartError, UnavailableError
 from stages.contract.messages import SpeechEnd
-from stages.contract.pipeline import Voice
+from stages.contract.pipeline import VoiceSpec
 from tests.server.asgi import get, post
 from tests.server.bench import HELLO, SOUND, SPEECH, ScriptedDeployment, ScriptedStage
 
@@ -88,7 +88,7 @@ async def test_at_the_end_everything_is_stopped():
 
 
 def test_a_name_of_openai_that_is_a_voice_of_the_model_is_that_voice():
-    voices = voices_of((Voice("joe", "en"), Voice("alloy", "en")), "")
+    voices = voices_of((VoiceSpec("joe", "en"), VoiceSpec("alloy", "en")), "")
     assert voices.default == "joe"
     assert voices.resolve("alloy", "voice").name == "alloy"
     assert voices.resolve("nova", "voice").name == "joe"

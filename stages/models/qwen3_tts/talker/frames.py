@@ -15,8 +15,8 @@ import torch
 
 from stages.kernels.attention import SpanBatch, rows_batch
 from stages.kernels.kv_cache import Slab
-from stages.models.qwen3_tts.talker.chance import chances, choose, penalised
 from stages.models.qwen3_tts.talker.model_config import SUPPRESSED
+from stages.models.qwen3_tts.talker.sampling import chances, choose, penalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from torch.nn import functional
 from stages.kernels.attention import Batch, Run
 from stages.kernels.device import on_device
 from stages.kernels.kv_cache import Slab, Slot
-from stages.kernels.transformer import Decoder, Source, TransformerConfig
+from stages.kernels.transformer import DecoderOnlyTransformer, Source, TransformerConfig
 from stages.models.qwen3_tts.talker.prompt import SPEAKER
 from stages.models.qwen3_tts.talker.shapes import check_shapes
 
@@ -47,7 +47,7 @@ class TalkerModel:
         source = Source(weights, device, dtype)
         self.dtype = source.state_dtype
         self.device = device
-        self.decoder = Decoder(_transformer(config.talker), source, "talker.model.")
+        self.decoder = DecoderOnlyTransformer(_transformer(config.talker), source, "talker.model.")
         self._text = source.rows("talker.model.text_embedding")
         self._project = [
             source.linear(f"talker.text_projection.linear_{fc}", bias=True) for fc in ("fc1", "fc2")
@@ -102,7 +102,9 @@ class CodePredictor:
         prefix = "talker.code_predictor."
         self._talker = talker
         self._num_groups = config.num_groups
-        self._decoder = Decoder(_transformer(config.predictor), source, f"{prefix}model.")
+        self._decoder = DecoderOnlyTransformer(
+            _transformer(config.predictor), source, f"{prefix}model."
+        )
         self._heads = [source.linear(f"{prefix}lm_head.{g}") for g in _rest(config)]
         self._project: Linear | None = None
         if config.predictor.hidden_size != config.talker.hidden_size:

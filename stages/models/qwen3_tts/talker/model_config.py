@@ -65,7 +65,7 @@ class TextCodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SamplingConfig:
     """How a code is chosen: greedily (`temperature` 0), or by chance among the likeliest."""
 
     temperature: float
@@ -103,8 +103,8 @@ class QwenTtsConfig:
     speakers: Mapping[str, int]
     dialects: Mapping[str, str]
     speaker_encoder: SpeakerEncoderSizes
-    first: Choice
-    rest: Choice
+    first: SamplingConfig
+    rest: SamplingConfig
     repetition_penalty: float
     max_frames: int
 
@@ -256,11 +256,11 @@ def _speaker_encoder(part: _Section) -> SpeakerEncoderSizes:
     )
 
 
-def _choice(generation: _Section, prefix: str) -> Choice:
+def _choice(generation: _Section, prefix: str) -> SamplingConfig:
     """Where the file is silent, as the package does it."""
     if not generation.flag("subtalker_dosample" if prefix else "do_sample", default=True):
-        return Choice(0.0, 0, 1.0)
-    return Choice(
+        return SamplingConfig(0.0, 0, 1.0)
+    return SamplingConfig(
         generation.number(f"{prefix}temperature", 0.9),
         generation.integer(f"{prefix}top_k", 50),
         generation.number(f"{prefix}top_p", 1.0),

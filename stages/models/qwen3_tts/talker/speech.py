@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stages.contract.messages import Caption, CodecChunk, Mark
+from stages.contract.messages import Caption, CodecChunk, TextSpan
 
 if TYPE_CHECKING:
     from stages.contract.messages import TalkerParams, VoiceFile
@@ -129,5 +129,5 @@ class Speech:
         """The frame that was kept back, with the caption of all."""
         if self._held is None:
             return None
-        piece = Mark(self.text.start, self.text.end_at, 0, self.num_frames)
+        piece = TextSpan(self.text.start, self.text.end_at, 0, self.num_frames)
         return CodecChunk(self._held, caption=Caption(piece))

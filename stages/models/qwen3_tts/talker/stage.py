@@ -21,19 +21,19 @@ from stages.kernels.attention import Span
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import enter_stream, on_device, pick_device, pick_dtype, step_tokens
 from stages.kernels.kv_cache import Slot
-from stages.models.qwen3_tts.talker.copied_voice import VoiceCopier
 from stages.models.qwen3_tts.talker.frames import FrameTable
 from stages.models.qwen3_tts.talker.host_copy import HostCopy
+from stages.models.qwen3_tts.talker.memory_budget import rows_that_fit
 from stages.models.qwen3_tts.talker.model import CodePredictor, TalkerModel
 from stages.models.qwen3_tts.talker.model_config import read_config
 from stages.models.qwen3_tts.talker.prompt import Prompts, Reference
-from stages.models.qwen3_tts.talker.room import rows_that_fit
 from stages.models.qwen3_tts.talker.speech import Speech
 from stages.models.qwen3_tts.talker.steps import Steps
 from stages.models.qwen3_tts.talker.text import SpeechText
 from stages.models.qwen3_tts.talker.vocabulary import TextVocabulary
+from stages.models.qwen3_tts.talker.voice_copier import VoiceCopier
 from stages.weights.safetensors import Weights
-from stages.weights.voice_cache import Loaded
+from stages.weights.voice_cache import VoiceCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class QwenTalkerStage:
     _prompts: Prompts
     _vocabulary: TextVocabulary
     _copier: VoiceCopier | None
-    _voices: Loaded[CopiedVoice]
+    _voices: VoiceCache[CopiedVoice]
 
     def __init__(self, config: QwenTalkerConfig, capture: Capture | None = None) -> None:
         self._config = config
@@ -87,7 +87,7 @@ class QwenTalkerStage:
         self._talker = TalkerModel(self._model, weights, device, dtype)
         predictor = CodePredictor(self._talker, weights, dtype)
         self._copier = VoiceCopier(config.folder, self._talker, weights) if self._copies else None
-        self._voices = Loaded(self._copier or _no_voice, config.max_loaded_voices)
+        self._voices = VoiceCache(self._copier or _no_voice, config.max_loaded_voices)
         max_tokens = min(config.max_tokens, self._model.talker.max_tokens)
         num_rows = rows_that_fit(self._talker.decoder.cache_shape, max_tokens, config.max_rows)
         self._table = FrameTable(self._talker, predictor, num_rows, max_tokens)

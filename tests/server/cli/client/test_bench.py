@@ -5,9 +5,9 @@ from functools import partial
 import anyio
 
 from server.cli.client.api import Target
-from server.cli.client.bench import Heard, Load, bench
+from server.cli.client.bench import HeardSpeech, Load, bench
 from server.cli.commands.bench import summary
-from server.observe.player import Piece
+from server.observe.player import ReceivedAudio
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
 
@@ -31,9 +31,9 @@ def test_a_refusal_is_counted_by_its_status():
 
 
 def test_the_summary_counts_listeners_who_ran_dry():
-    smooth = Heard("", 1.0, [Piece(0.5, 1.0), Piece(1.0, 1.0)])
-    dry = Heard("", 3.0, [Piece(0.7, 1.0), Piece(3.0, 1.0)])
-    lines = summary([smooth, dry, Heard("HTTP 429")], 4.0)
+    smooth = HeardSpeech("", 1.0, [ReceivedAudio(0.5, 1.0), ReceivedAudio(1.0, 1.0)])
+    dry = HeardSpeech("", 3.0, [ReceivedAudio(0.7, 1.0), ReceivedAudio(3.0, 1.0)])
+    lines = summary([smooth, dry, HeardSpeech("HTTP 429")], 4.0)
     assert lines == [
         "requests     2 of 3 complete in 4.0 s, 1 x HTTP 429",
         "first audio  median 600, 95% 690, worst 700 ms",

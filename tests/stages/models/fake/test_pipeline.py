@@ -25,7 +25,7 @@ from stages.contract.pipeline import (
 from stages.models.fake.pipeline import build_fake
 from stages.runtime.deployment import Deployment
 from stages.runtime.placement import Placement
-from stages.runtime.replicas import staff
+from stages.runtime.replicas import make_replicas
 
 VOICE = TalkerParams("fake-low", seed=1)
 
@@ -147,7 +147,7 @@ class Broken:
 async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(executor):
     on = Placement(executor=executor)
     fine = build_fake(on, on, on)
-    deployment = Deployment([*fine.stages, staff(on, "talker2", Broken)], [], [])
+    deployment = Deployment([*fine.stages, make_replicas(on, "talker2", Broken)], [], [])
     with pytest.raises(StartError, match=r"talker2.*no weights"):
         await deployment.start()
     assert not any(worker.is_up for worker in deployment.workers)

@@ -4,7 +4,7 @@ import pytest
 from safetensors.torch import load_file
 
 from stages.models.llama.config import ThinkerConfig
-from stages.models.llama.model_files import prepare
+from stages.models.llama.packaged_model import prepare
 from stages.models.llama.prompts import SmolPrompts
 from stages.models.llama.stage import ThinkerStage
 from stages.models.llama.vocabulary import Vocabulary

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from stages.models.llama.gguf_weights import half_split
-from stages.models.llama.model_files import ModelFiles, find_gguf, prepare
+from stages.models.llama.model_files import ModelFiles
+from stages.models.llama.packaged_model import find_gguf, prepare
 
 
 def test_a_missing_package_is_named():

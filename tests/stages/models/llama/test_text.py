@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from stages.contract.messages import TextChunk
 from stages.contract.pipeline import Message
-from stages.models.llama.model_files import find_gguf
+from stages.models.llama.packaged_model import find_gguf
 from stages.models.llama.reply import Reply
 from stages.models.llama.vocabulary import Detokenizer
 

@@ -5,7 +5,7 @@ to which it appends "sender" or "receiver" when it wakes that end.
 """
 
 from stages.contract.messages import TextChunk
-from stages.runtime.connectors.contract import Mark
+from stages.runtime.connectors.contract import LaneSignal
 
 CHUNKS = [TextChunk(str(n)) for n in range(4)]
 
@@ -20,7 +20,7 @@ def test_chunks_and_end_arrive_in_the_order_sent(edge):
     for chunk in CHUNKS[:3]:
         edge.sender.send("a", chunk)
     edge.sender.end("a")
-    assert received(edge) == [*(("a", chunk) for chunk in CHUNKS[:3]), ("a", Mark.END)]
+    assert received(edge) == [*(("a", chunk) for chunk in CHUNKS[:3]), ("a", LaneSignal.END)]
     assert received(edge) == []
 
 
@@ -100,7 +100,7 @@ def test_closing_a_lane_early_frees_what_is_unread_and_tells_the_receiver(edge):
     edge.sender.send("b", CHUNKS[1])
     edge.sender.close("a")
     items = received(edge)
-    assert items[-1] == ("a", Mark.FAIL)
+    assert items[-1] == ("a", LaneSignal.FAIL)
     assert ("b", CHUNKS[1]) in items
     assert edge.stats().num_lanes == 1
 
@@ -139,7 +139,7 @@ def test_a_new_sender_has_no_lanes_and_says_so_after_everything_that_came_before
     edge.sender.open("a")
     edge.sender.send("a", CHUNKS[0])
     edge.sender.reset()
-    assert received(edge)[-1] == ("", Mark.RESET)
+    assert received(edge)[-1] == ("", LaneSignal.RESET)
 
 
 def test_close_frees_everything_and_may_come_twice(edge):

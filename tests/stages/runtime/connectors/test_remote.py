@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from stages.contract.messages import AudioChunk, TextChunk
-from stages.runtime.connectors.contract import Mark
-from stages.runtime.connectors.remote import Address, NetworkSite, RemoteEdge
+from stages.runtime.connectors.contract import LaneSignal
+from stages.runtime.connectors.remote import Address, NetworkWakeup, RemoteEdge
 from tests.stages.runtime.connectors.conformance import *  # noqa: F403
 from tests.stages.runtime.connectors.relay import Relay
 
@@ -53,7 +53,7 @@ def settle(site):
 
 
 def site_of(links):
-    return NetworkSite("127.0.0.1", lambda _, is_up: links.append(is_up))
+    return NetworkWakeup("127.0.0.1", lambda _, is_up: links.append(is_up))
 
 
 class Both:
@@ -130,7 +130,7 @@ def test_a_turn_is_one_message_and_arrays_come_through(edge):
     edge.receiver.settle()
     first, second, end = edge.receiver._end.receive()
     assert np.array_equal(first.item.samples, samples)
-    assert (second.item, end.item) == (TextChunk("x"), Mark.END)
+    assert (second.item, end.item) == (TextChunk("x"), LaneSignal.END)
 
 
 def test_a_lane_that_is_opened_before_the_receiver_was_met_is_lost():
@@ -162,7 +162,7 @@ def test_a_silent_partition_loses_the_lanes_and_a_mended_one_begins_anew(relayed
     delivered += relayed.receiver.receive()
     while len(delivered) < 2 or delivered[-1].request_id != "c":
         delivered += relayed.receiver.receive()
-    assert Mark.RESET in [delivery.item for delivery in delivered]
+    assert LaneSignal.RESET in [delivery.item for delivery in delivered]
     assert not relayed.sender.lost("c")
 
 
@@ -192,7 +192,7 @@ def test_the_last_sender_that_said_hello_is_the_one(edge):
     end = time.monotonic() + 10
     while not came and time.monotonic() < end:  # its hello may still be under way
         came += edge.receiver.receive()
-    assert [d.item for d in came] == [Mark.RESET]
+    assert [d.item for d in came] == [LaneSignal.RESET]
     edge.sender.send("a", TextChunk("of the old one"))
     edge.sender.flush()
     assert edge.receiver.receive() == []

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from stages.contract.messages import AudioChunk, LatentChunk, TextChunk
-from stages.runtime.connectors.codec import decode, encode
 from stages.runtime.connectors.ring import RingFiles, RingReader, RingWriter
+from stages.runtime.connectors.serialization import decode, encode
 from stages.runtime.connectors.shared_memory import SharedMemoryEdge
-from stages.runtime.connectors.site import Bells
+from stages.runtime.connectors.wakeup import PollWakeup
 from tests.stages.runtime.connectors.conformance import *  # noqa: F403
 
 
@@ -21,7 +21,7 @@ class Both:
 
     def __init__(self):
         self._edge = SharedMemoryEdge.create("test", max_chunks=4)
-        self._sites = [Bells(select.poll()) for _ in range(2)]
+        self._sites = [PollWakeup(select.poll()) for _ in range(2)]
         self.sender = self._edge.open_sender(self._sites[0])
         self.receiver = self._edge.open_receiver(self._sites[1])
         self.rung = []

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from stages.contract.errors import StartError
-from stages.runtime.executors.control import Ready
 from stages.runtime.executors.executor import Executor
+from stages.runtime.worker.control import Ready
 
 
 class Scripted(Executor):

@@ -5,22 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from stages.contract.messages import Code2WavParams, TalkerParams, TextChunk
-from stages.kernels.convolution import Parameters
 from stages.models.piper.code2wav import Code2WavStage
 from stages.models.piper.code2wav_config import Code2WavConfig
-from stages.models.piper.talker import TalkerStage
-from stages.models.piper.talker_config import TalkerConfig
-from stages.models.piper.voice_file import bundled_voices
 from stages.weights.onnx import OnnxWeights, read_onnx
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    """Two threads beside other busy processes wait for each other at every operation."""
-    torch.set_num_threads(1)
 
 
 def add(onnx, name, shape, stride=1, dilation=1, pad=0):
@@ -54,25 +43,13 @@ def toy(request):
 
 
 @pytest.fixture(scope="session")
-def onnx():
-    return read_onnx(bundled_voices()["joe"])
-
-
-@pytest.fixture(scope="session")
-def parameters(onnx):
-    return Parameters(onnx, torch.device("cpu"), torch.float32)
+def onnx(voice_path):
+    return read_onnx(voice_path)
 
 
 @pytest.fixture(scope="session")
 def code2wav():
     stage = Code2WavStage(Code2WavConfig(device="cpu", dtype="float32"))
-    stage.load()
-    return stage
-
-
-@pytest.fixture(scope="session")
-def talker():
-    stage = TalkerStage(TalkerConfig(device="cpu"))
     stage.load()
     return stage
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from stages.contract.messages import Caption, Code2WavParams, Mark, TalkerParams, TextChunk
+from stages.contract.messages import Caption, Code2WavParams, TalkerParams, TextChunk, TextSpan
 from stages.models.piper.caption_track import CaptionTrack
 from stages.models.piper.code2wav_request import OUTPUT_HZ
 
@@ -18,15 +18,15 @@ WORDS = "Hello there my friend It cost $3.50 on the first day Red and blue Dr. S
 
 def test_words_are_told_once_and_pieces_as_long_as_they_last():
     track = CaptionTrack(scale=2.0)
-    piece = Mark(0, 9, 0, 4)
-    track.add(Caption(piece, (Mark(0, 4, 0, 2), Mark(5, 9, 2, 4))), at=10, hop=5)
-    track.add(Caption(Mark(10, 12, 0, 1), ()), at=40, hop=5)
+    piece = TextSpan(0, 9, 0, 4)
+    track.add(Caption(piece, (TextSpan(0, 4, 0, 2), TextSpan(5, 9, 2, 4))), at=10, hop=5)
+    track.add(Caption(TextSpan(10, 12, 0, 1), ()), at=40, hop=5)
     heard = [track.until(samples) for samples in (20, 21, 41, 60, 80, 90, 100)]
-    first, second = Mark(0, 9, 20, 60), Mark(10, 12, 80, 90)
+    first, second = TextSpan(0, 9, 20, 60), TextSpan(10, 12, 80, 90)
     assert heard == [
         (),
-        (Caption(first, (Mark(0, 4, 20, 40),)),),
-        (Caption(first, (Mark(5, 9, 40, 60),)),),
+        (Caption(first, (TextSpan(0, 4, 20, 40),)),),
+        (Caption(first, (TextSpan(5, 9, 40, 60),)),),
         (Caption(first),),
         (),
         (Caption(second),),

@@ -5,48 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from stages.contract.messages import TalkerParams, TextChunk
-from stages.kernels.convolution import Parameters
-from stages.models.piper.talker import TalkerStage
-from stages.models.piper.talker_config import TalkerConfig
 from stages.models.piper.vits import Vits
-from stages.models.piper.voice_file import bundled_voices, read_voice
-from stages.weights.onnx import read_onnx
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    """Two threads beside other busy processes wait for each other at every operation."""
-    torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def voice_path() -> Path:
-    return bundled_voices()["joe"]
-
-
-@pytest.fixture(scope="session")
-def voice(voice_path):
-    return read_voice(voice_path)
-
-
-@pytest.fixture(scope="session")
-def parameters(voice_path):
-    return Parameters(read_onnx(voice_path), torch.device("cpu"), torch.float32)
 
 
 @pytest.fixture(scope="session")
 def vits(parameters):
     return Vits(parameters)
-
-
-@pytest.fixture(scope="session")
-def talker():
-    stage = TalkerStage(TalkerConfig(device="cpu"))
-    stage.load()
-    return stage
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.contract.pipeline import Voice
+from stages.contract.pipeline import VoiceSpec
 from stages.models.piper.voice_file import bundled_voices, list_voices, read_voice, voice_file
 from stages.weights.onnx import read_onnx
 
@@ -42,7 +42,7 @@ def test_voices_are_listed_with_what_is_known_of_them(toy_voice):
     path.write_bytes(b"weights")
     path.with_name("MODEL_CARD").write_text("# Card\n\n* License: CC0\n")
     (listed,) = list_voices({"anna": read_voice(path)})
-    assert listed == Voice("anna", "de-DE", "toy", 16000, (), "CC0", voice_file(path))
+    assert listed == VoiceSpec("anna", "de-DE", "toy", 16000, (), "CC0", voice_file(path))
 
 
 def test_a_card_beside_several_voices_is_nobodys(toy_voice):

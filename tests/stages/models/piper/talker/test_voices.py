@@ -23,7 +23,7 @@ from stages.models.piper.talker_config import TalkerConfig
 from stages.models.piper.voice_file import voice_file
 from stages.models.piper.voices import current_voices, find_voices
 from stages.weights.onnx import check_onnx, read_onnx
-from stages.weights.voice_cache import Loaded
+from stages.weights.voice_cache import VoiceCache
 from tests.stages.weights.onnx_writer import write_decoder_alone, write_voice
 
 TEXT = "Hello there, my friend. This is a test of a voice."
@@ -210,7 +210,7 @@ def test_idle_voices_beyond_the_room_are_unloaded():
         loaded.append(str(path))
         return str(path)
 
-    voices = Loaded(load, max_loaded=2)
+    voices = VoiceCache(load, max_loaded=2)
     a, b, c = (VoiceFile(name, 1) for name in "abc")
     for file in (a, b):
         voices.open(file)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import AudioEnd, Caption, Code2WavParams, CodecChunk, Mark
+from stages.contract.messages import AudioEnd, Caption, Code2WavParams, CodecChunk, TextSpan
 from stages.models.qwen3_tts.code2wav.sound import MAX_WAITING
 
 HOP = 1920
@@ -136,7 +136,7 @@ def test_no_more_frames_are_taken_than_two_seconds(bench):
 
 def test_a_caption_is_reported_in_samples_with_what_is_heard_of_it(bench):
     frames = codes_of(8, 9)
-    caption = Caption(Mark(0, 12, 0, 9))
+    caption = Caption(TextSpan(0, 12, 0, 9))
     bench.open("a", [*chunks_of(frames[:8]), CodecChunk(frames[8:], caption=caption)])
     for _ in range(8):
         bench.stage.feed("a", bench.waiting["a"].pop(0))
@@ -144,7 +144,7 @@ def test_a_caption_is_reported_in_samples_with_what_is_heard_of_it(bench):
             bench.step()
     assert not any(chunk.captions for chunk in bench.audio["a"])
     bench.run()
-    assert bench.audio["a"][-1].captions == (Caption(Mark(0, 12, 0, 9 * HOP)),)
+    assert bench.audio["a"][-1].captions == (Caption(TextSpan(0, 12, 0, 9 * HOP)),)
 
 
 def test_frames_of_another_codec_fail_their_request(bench):

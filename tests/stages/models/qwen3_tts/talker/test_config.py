@@ -7,8 +7,8 @@ import torch
 
 from stages.contract.errors import CheckpointError, StartError
 from stages.kernels.kv_cache import CacheShape
-from stages.models.qwen3_tts.talker.model_config import Choice, read_config
-from stages.models.qwen3_tts.talker.room import bytes_of_row, rows_in
+from stages.models.qwen3_tts.talker.memory_budget import bytes_of_row, rows_in
+from stages.models.qwen3_tts.talker.model_config import SamplingConfig, read_config
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import write_json
 
@@ -42,11 +42,14 @@ def test_who_follows_instructions(kind, size, follows, described):
 
 def test_sampling_is_the_files_and_where_it_is_silent_the_packages(described):
     silent = described(generation={})
-    assert (silent.first, silent.rest) == (Choice(0.9, 50, 1.0), Choice(0.9, 50, 1.0))
+    assert (silent.first, silent.rest) == (
+        SamplingConfig(0.9, 50, 1.0),
+        SamplingConfig(0.9, 50, 1.0),
+    )
     assert silent.repetition_penalty == 1.05
     own = {"do_sample": False, "subtalker_top_k": 7, "subtalker_temperature": 1}
     read = described(generation=own)
-    assert (read.first.temperature, read.rest) == (0.0, Choice(1.0, 7, 1.0))
+    assert (read.first.temperature, read.rest) == (0.0, SamplingConfig(1.0, 7, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stages.contract.errors import CheckpointError, RequestError
-from stages.contract.messages import Caption, Mark, SpeechEnd, TalkerParams, TextChunk, VoiceFile
+from stages.contract.messages import (
+    Caption,
+    SpeechEnd,
+    TalkerParams,
+    TextChunk,
+    TextSpan,
+    VoiceFile,
+)
 from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
 from stages.models.qwen3_tts.talker.recordings import write_recording
 from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
@@ -232,7 +239,7 @@ def test_a_caption_comes_with_the_last_frame_for_all_that_was_said(checkpoints, 
     expected = values["design.codes"].tolist()
     assert [chunk.codes.tolist()[0] for chunk in chunks] == expected
     assert [chunk.caption for chunk in chunks[:-1]] == [None] * (len(expected) - 1)
-    assert chunks[-1].caption == Caption(Mark(2, 2 + len(case.text), 0, len(expected)))
+    assert chunks[-1].caption == Caption(TextSpan(2, 2 + len(case.text), 0, len(expected)))
 
 
 def test_markup_is_not_read_unless_it_is_asked_for(checkpoints):

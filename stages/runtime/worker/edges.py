@@ -1,4 +1,4 @@
-"""A worker's edges: as its executor knows them (`Port`), and their ends where it runs (`Ends`)."""
+"""A worker's edges: as its executor knows them (`Position`), and its own (`WorkerEdges`)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import select
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.runtime.connectors.contract import Called, Caller
-from stages.runtime.connectors.site import Bells
-from stages.runtime.executors.control import Linked, Ready
+from stages.runtime.connectors.contract import ConnectingSender, ListeningReceiver
+from stages.runtime.connectors.wakeup import PollWakeup
+from stages.runtime.worker.control import ConnectionChanged, Ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from stages.runtime.connectors.contract import Edge, Receiver, Sender
-    from stages.runtime.connectors.remote import Address
-    from stages.runtime.connectors.site import Site
-    from stages.runtime.executors.control import Report
+    from stages.runtime.connectors.contract import Address, Edge, Receiver, Sender
+    from stages.runtime.connectors.wakeup import Wakeup
+    from stages.runtime.worker.control import Report
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class Position:
     """One pipeline position of a worker.
 
     `final` says whether the client sees its chunks, `max_unread` how many a request may have
@@ -34,24 +33,24 @@ class Port:
     outlets: tuple[Edge, ...] = ()
 
 
-def site_outside(ip: str | None, report: Callable[[list[Report]], None]) -> Bells:
+def wakeup_across_processes(ip: str | None, report: Callable[[list[Report]], None]) -> PollWakeup:
     """The site of a worker with neighbours in other processes, and, with an `ip`, machines."""
     if ip is None:
-        return Bells(select.poll())
-    from stages.runtime.connectors.remote import NetworkSite  # of an extra
+        return PollWakeup(select.poll())
+    from stages.runtime.connectors.remote import NetworkWakeup  # of an extra
 
-    return NetworkSite(ip, lambda name, is_up: report([Linked(name, is_up)]))
+    return NetworkWakeup(ip, lambda name, is_up: report([ConnectionChanged(name, is_up)]))
 
 
-class Ends:
+class WorkerEdges:
     """A worker's ends by the names of their edges: opened, used and shut in its thread."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Wakeup) -> None:
         self.inlets: dict[str, Receiver] = {}
         self.outlets: dict[str, Sender] = {}
         self._site = site
 
-    def open(self, ports: Iterable[Port]) -> None:
+    def open(self, ports: Iterable[Position]) -> None:
         """Open the ends of these positions, but for those that are open."""
         for port in ports:
             for edge in port.inlets:
@@ -72,12 +71,14 @@ class Ends:
     def reach(self, name: str, address: Address) -> None:
         """The receiver of an edge out of the worker is there."""
         outlet = self.outlets[name]
-        assert isinstance(outlet, Caller)
+        assert isinstance(outlet, ConnectingSender)
         outlet.call(address)
 
     @property
     def ready(self) -> Ready:
         """What the neighbours have to know."""
-        called = {name: end for name, end in self.inlets.items() if isinstance(end, Called)}
+        called = {
+            name: end for name, end in self.inlets.items() if isinstance(end, ListeningReceiver)
+        }
         addresses = {name: end.address for name, end in called.items()}
         return Ready(addresses, {name: end.is_linked for name, end in called.items()})

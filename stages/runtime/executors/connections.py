@@ -8,29 +8,46 @@ that way.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from stages.runtime.executors.control import Reach
+from stages.runtime.worker.control import Connect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from stages.runtime.connectors.remote import Address
-    from stages.runtime.executors.executor import Executor
-    from stages.runtime.executors.face import Seat
+    from stages.runtime.connectors.contract import Address
+    from stages.runtime.executors.handle import Replica
+    from stages.runtime.worker.control import Order
+
+
+class Connectable(Protocol):
+    """What a connection needs of the executors of its two ends."""
+
+    is_loaded: bool
+    num_starts: int
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the worker was told to stop, and should stay ended."""
+
+    def post(self, order: Order) -> None:
+        """Put an order into the worker's inbox. Never waits."""
+
+    def connections_changed(self) -> None:
+        """One of the worker's connections came up, or a neighbour is gone."""
 
 
 @dataclass(slots=True)
-class Link:
+class Connection:
     """See above. `find_ip` tells this machine's address as the other end's machine reaches it."""
 
     name: str
-    sender: Executor
-    receiver: Executor
+    sender: Connectable
+    receiver: Connectable
     find_ip: Callable[[], Awaitable[str]]
     address: Address | None = None
     is_up: bool = False
-    seat: Seat | None = None  # the receiver's, and the number of the edge there
+    seat: Replica | None = None  # the receiver's, and the number of the edge there
     number: int = 0
 
     @property
@@ -47,4 +64,4 @@ class Link:
     def introduce(self) -> None:
         """Tell the sender where the receiver is, once both are there."""
         if self.is_wanted and self.address is not None:
-            self.sender.post(Reach(self.name, self.address))
+            self.sender.post(Connect(self.name, self.address))

@@ -11,7 +11,7 @@ import threading
 from typing import Any, Protocol
 
 
-class Site(Protocol):
+class Wakeup(Protocol):
     """See above. Only `ring` may be called from other threads than the worker's."""
 
     def ring(self) -> None:
@@ -24,28 +24,28 @@ class Site(Protocol):
         """Free it; its ends are shut by then."""
 
 
-class Flag:
+class ThreadWakeup:
     """The site of a worker whose neighbours are all in its process."""
 
     def __init__(self) -> None:
         self._flag = threading.Event()
 
     def ring(self) -> None:
-        """See Site."""
+        """See Wakeup."""
         if not self._flag.is_set():  # then it has not looked yet, and will
             self._flag.set()
 
     def wait(self, *, block: bool) -> None:
-        """See Site."""
+        """See Wakeup."""
         if block:
             self._flag.wait()
         self._flag.clear()
 
     def close(self) -> None:
-        """See Site: nothing is held."""
+        """See Wakeup: nothing is held."""
 
 
-class Bells:
+class PollWakeup:
     """The site of a worker with neighbours in other processes. Linux only.
 
     What can ring is told to `poller`, a `select.poll()` or, with sockets of ZeroMQ, a `zmq.Poller`.
@@ -69,19 +69,19 @@ class Bells:
         self.rung.discard(bell)
 
     def ring(self) -> None:
-        """See Site."""
+        """See Wakeup."""
         with self._closing:
             if self._is_open:
                 os.eventfd_write(self._own, 1)
 
     def wait(self, *, block: bool) -> None:
-        """See Site. `rung` holds what rings."""
+        """See Wakeup. `rung` holds what rings."""
         self.rung = {bell for bell, _ in self._poller.poll(None if block else 0)}
         if self._own in self.rung:
             os.eventfd_read(self._own)
 
     def close(self) -> None:
-        """See Site."""
+        """See Wakeup."""
         with self._closing:
             self._is_open = False
             os.close(self._own)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from stages.runtime.connectors.codec import decode, encode
-from stages.runtime.connectors.remote import Address, Monitor, call, has_more
+from stages.runtime.connectors.remote import Monitor, call, has_more
+from stages.runtime.connectors.serialization import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stages.runtime.executors.ends import Port
+    from stages.runtime.connectors.contract import Address
+    from stages.runtime.worker.edges import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Hello:
     """
 
     server: str
-    ports: tuple[Port, ...]
+    ports: tuple[Position, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Left:
     """The answer to Stop: nothing of this server is left here."""
 
 
-class Line:
+class RayControl:
     """The server's end. `on_lost` is called once, when the worker cannot be reached any more."""
 
     def __init__(

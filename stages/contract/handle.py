@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stages.contract.messages import StageOutput
-    from stages.runtime.executors.figures import StageWork
+    from stages.contract.work import StageWork
 
 
 class StageHandle(Protocol):
@@ -28,6 +30,10 @@ class WorkerHandle(StageHandle, Protocol):
 
     async def up(self) -> None:
         """Returns when the worker runs."""
+
+    @property
+    def owing(self) -> Sequence[str]:
+        """The names of the workers that have not acknowledged an abort yet."""
 
     def credit(self, request_id: str, chunks: int) -> None:
         """The client took `chunks` more outputs with data. Unknown ids are ignored."""

@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 
-from stages.runtime.executors.figures import (
-    MAX_EMITS,
+from stages.contract.work import MAX_EMITS, StageWork
+from stages.runtime.histogram import Histogram, HistogramCounts
+from stages.runtime.worker.step_stats import (
     ClockMap,
-    Diary,
-    Figures,
-    StageWork,
     Step,
-    Told,
+    StepLog,
+    StepReport,
+    StepStats,
 )
-from stages.runtime.histogram import Counter, Counts
 
 
 class Clock:
@@ -23,17 +22,17 @@ class Clock:
 
 
 def test_a_value_is_counted_in_the_smallest_bound_that_holds_it():
-    counter = Counter((1.0, 2.0))
+    counter = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 9.0):
         counter.note(value)
-    assert counter.counts == Counts((1.0, 2.0), (2, 1, 1), 12.0)
+    assert counter.counts == HistogramCounts((1.0, 2.0), (2, 1, 1), 12.0)
     assert counter.counts.cumulative == (2, 3, 4)
     assert (counter.counts + counter.counts).sizes == (4, 2, 2)
 
 
 def test_steps_are_due_when_they_have_waited_a_tenth_of_a_second():
     clock = Clock()
-    diary = Diary(clock)
+    diary = StepLog(clock)
     assert not diary.is_due
     clock.now = 0.05
     diary.note(0.0, {(0, "a"): 1})
@@ -52,7 +51,7 @@ def test_steps_are_due_when_they_have_waited_a_tenth_of_a_second():
 
 
 def test_figures_count_steps_their_times_and_the_requests_in_them():
-    figures = Figures()
+    figures = StepStats()
     figures.note(Step(0.0, 0.25, 1, {(0, "a"): 1}))
     figures.note(Step(1.0, 1.5, 2, {(0, "a"): 0}))
     assert figures.step_s.cumulative[-1] == figures.batch_size.cumulative[-1] == 2
@@ -63,11 +62,11 @@ def test_servers_that_share_a_worker_hear_of_their_own_requests_and_one_counts_t
     step = Step(0.0, 0.1, 4, {(0, "b1"): 1, (0, "a1"): 2, (1, "b2"): 0, (0, "gone"): 1})
     other = Step(0.2, 0.3, 1, {(0, "a1"): 1})
     nobodys = Step(0.4, 0.5, 1, {(0, "gone"): 1})
-    told = Told(9.0, [step, other, nobodys])
+    told = StepReport(9.0, [step, other, nobodys])
     parts = told.by_server({"a1": "A", "b1": "B", "b2": "B"}.get)
     assert parts == {
-        "B": Told(9.0, [replace(step, num_chunks={(0, "b1"): 1, (1, "b2"): 0})]),
-        "A": Told(9.0, [replace(step, num_chunks={(0, "a1"): 2}, counts=False), other]),
+        "B": StepReport(9.0, [replace(step, num_chunks={(0, "b1"): 1, (1, "b2"): 0})]),
+        "A": StepReport(9.0, [replace(step, num_chunks={(0, "a1"): 2}, counts=False), other]),
     }
 
 

@@ -20,32 +20,32 @@ import ray
 import structlog
 
 from stages.contract.errors import StartError
-from stages.runtime.connectors.codec import decode, encode
-from stages.runtime.connectors.remote import Listener, NetworkSite
+from stages.runtime.connectors.remote import Listener, NetworkWakeup
+from stages.runtime.connectors.serialization import decode, encode
 from stages.runtime.cores import CORES
-from stages.runtime.executors.control import (
+from stages.runtime.executors.ray_control import Hello, Left
+from stages.runtime.executors.startup import bring_up
+from stages.runtime.worker.control import (
     Abort,
     AbortDone,
+    Connect,
+    ConnectionChanged,
     Credit,
-    Linked,
     Output,
-    Reach,
     Stop,
     Submit,
 )
-from stages.runtime.executors.ends import Ends
-from stages.runtime.executors.figures import Told
-from stages.runtime.executors.launch import bring_up
-from stages.runtime.executors.line import Hello, Left
-from stages.runtime.worker import Worker
+from stages.runtime.worker.edges import WorkerEdges
+from stages.runtime.worker.step_stats import StepReport
+from stages.runtime.worker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stages.contract.stage import Stage
-    from stages.runtime.connectors.remote import Address
-    from stages.runtime.executors.control import Order, Report
-    from stages.runtime.executors.ends import Port
+    from stages.runtime.connectors.contract import Address
+    from stages.runtime.worker.control import Order, Report
+    from stages.runtime.worker.edges import Position
 
 log = structlog.get_logger(__name__)
 
@@ -61,7 +61,7 @@ class ActorSpec:
 
     name: str
     make_stage: Callable[[], Stage]
-    ports: tuple[Port, ...]
+    ports: tuple[Position, ...]
 
     @property
     def shape(self) -> str:
@@ -186,10 +186,10 @@ class ActorMailbox:
 
     def __init__(self, name: str, ip: str) -> None:
         self._name = name
-        self._site = NetworkSite(ip, self._on_link)
+        self._site = NetworkWakeup(ip, self._on_link)
         self._listener = Listener(self._site)
         self.address = self._listener.address
-        self.ends = Ends(self._site)
+        self.ends = WorkerEdges(self._site)
         self._callers: dict[str, bytes] = {}  # the servers, by what their lines are called
         self._edges: dict[str, set[str]] = {}  # of each server
         self._has_old = False  # edges that may be no server's any more
@@ -232,9 +232,9 @@ class ActorMailbox:
 
     def _parts(self, report: Report) -> Iterable[tuple[bytes, Report]]:
         match report:
-            case Told():
+            case StepReport():
                 return report.by_server(self._line_of).items()
-            case Linked(name):
+            case ConnectionChanged(name):
                 lines = [self._callers[each] for each, has in self._edges.items() if name in has]
             case Output(_, output):
                 lines = self._asker(output.request_id, is_last=output.finished)
@@ -268,7 +268,7 @@ class ActorMailbox:
                     log.info("request_came", stage=self._name, request_id=message.request_id)
                 self._asked[message.request_id] = caller, message
                 return [message]
-            case Credit() | Reach() if self._server(caller):
+            case Credit() | Connect() if self._server(caller):
                 return [message]
         return []
 
@@ -276,7 +276,7 @@ class ActorMailbox:
         """Who calls; nobody whose lease has ended."""
         return next((server for server, line in self._callers.items() if line == caller), "")
 
-    def _meet(self, caller: bytes, server: str, ports: tuple[Port, ...]) -> None:
+    def _meet(self, caller: bytes, server: str, ports: tuple[Position, ...]) -> None:
         """A server has come, with its edges; those between actors may be there already."""
         self.ends.open(ports)
         self._callers[server] = caller
@@ -297,7 +297,7 @@ class ActorMailbox:
         ]
 
     def _on_link(self, edge: str, is_up: bool) -> None:
-        self.report([Linked(edge, is_up)])
+        self.report([ConnectionChanged(edge, is_up)])
 
     def _send(self, caller: bytes, message: Any) -> None:
         self._listener.send(caller, [b"".join(encode(message))])

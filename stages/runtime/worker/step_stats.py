@@ -7,15 +7,15 @@ A worker's times are of its machine's clock; its executor maps them to its own (
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from stages.runtime.histogram import Counter
+from stages.runtime.histogram import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from stages.runtime.histogram import Counts
+    from stages.runtime.histogram import HistogramCounts
 
 ServerT = TypeVar("ServerT")
 
@@ -23,8 +23,6 @@ STEP_BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 BATCH_BOUNDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
 TELL_EVERY_S = 0.1
-SAME_STRETCH_S = 0.005
-MAX_EMITS = 500  # of which the times are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +41,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StepReport:
     """What a worker tells at `sent_at`: its new steps."""
 
     sent_at: float
     steps: Sequence[Step]
 
-    def by_server(self, server_of: Callable[[str], ServerT | None]) -> dict[ServerT, Told]:
+    def by_server(self, server_of: Callable[[str], ServerT | None]) -> dict[ServerT, StepReport]:
         """Each server's part. The one whose request was advanced first counts the step."""
         parts: dict[ServerT, list[Step]] = {}
         for step in self.steps:
@@ -60,15 +58,15 @@ class Told:
             for n, (server, own) in enumerate(chunks.items()):
                 part = replace(step, num_chunks=own, counts=n == 0)
                 parts.setdefault(server, []).append(part)
-        return {server: Told(self.sent_at, steps) for server, steps in parts.items()}
+        return {server: StepReport(self.sent_at, steps) for server, steps in parts.items()}
 
 
-class Figures:
+class StepStats:
     """The steps of a worker that this server counts, since it began."""
 
     def __init__(self) -> None:
-        self._step_s = Counter(STEP_BOUNDS_S)
-        self._batch_size = Counter(BATCH_BOUNDS)
+        self._step_s = Histogram(STEP_BOUNDS_S)
+        self._batch_size = Histogram(BATCH_BOUNDS)
 
     def note(self, step: Step) -> None:
         """One more."""
@@ -76,17 +74,17 @@ class Figures:
         self._batch_size.note(step.num_requests)
 
     @property
-    def step_s(self) -> Counts:
+    def step_s(self) -> HistogramCounts:
         """How long they took."""
         return self._step_s.counts
 
     @property
-    def batch_size(self) -> Counts:
+    def batch_size(self) -> HistogramCounts:
         """How many requests each advanced."""
         return self._batch_size.counts
 
 
-class Diary:
+class StepLog:
     """A worker's side: it notes each step, and says when it is time to tell."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -104,11 +102,11 @@ class Diary:
         self._noted_at = self.clock()
         self._steps.append(Step(began_at, self._noted_at, len(num_chunks), num_chunks))
 
-    def tell(self) -> Told:
+    def tell(self) -> StepReport:
         """What there is to tell; steps are told once."""
         self._told_at = self.clock()
         steps, self._steps = self._steps, []
-        return Told(self._told_at, steps)
+        return StepReport(self._told_at, steps)
 
 
 class ClockMap:
@@ -126,27 +124,3 @@ class ClockMap:
         late_s = now - sent_at
         self._ahead_s = late_s if self._ahead_s is None else min(self._ahead_s, late_s)
         return self._ahead_s
-
-
-@dataclass(slots=True)
-class StageWork:
-    """What a stage did for one request, as far as it has told: on our clock, in order.
-
-    `busy` are the times in which it worked for it without much of a pause.
-    """
-
-    busy: list[tuple[float, float]] = field(default_factory=list)
-    emitted_at: list[float] = field(default_factory=list)
-    num_emitted: int = 0
-
-    def add(self, began_at: float, ended_at: float, num_chunks: int) -> None:
-        """Append a step that was told: when it was, and how many chunks it gave."""
-        if self.busy:
-            last_end = self.busy[-1][1]
-            ended_at = max(ended_at, last_end)  # a quicker message maps to earlier times
-            if began_at - last_end < SAME_STRETCH_S:
-                began_at = self.busy.pop()[0]
-        self.busy.append((began_at, ended_at))
-        self.num_emitted += num_chunks
-        room = MAX_EMITS - len(self.emitted_at)
-        self.emitted_at += [ended_at] * min(num_chunks, room)

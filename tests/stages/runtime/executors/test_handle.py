@@ -4,11 +4,11 @@ import anyio.lowlevel
 
 from stages.contract.errors import WorkerDiedError
 from stages.contract.messages import StageInput, StageOutput
-from stages.runtime.executors.control import Credit, Output, Submit
-from stages.runtime.executors.face import Face
+from stages.runtime.executors.handle import ReplicatedHandle
+from stages.runtime.worker.control import Credit, Output, Submit
 
 
-class Host:
+class WorkerInbox:
     """A worker's executor, without the worker."""
 
     def __init__(self, name):
@@ -35,7 +35,7 @@ async def submit(face, *request_ids):
 
 
 async def test_credit_is_told_once_a_turn():
-    face, host = Face(), Host("only")
+    face, host = ReplicatedHandle(), WorkerInbox("only")
     seats_of(face, host)
     await submit(face, "a", "b")
     face.credit("a", 1)
@@ -49,7 +49,7 @@ async def test_credit_is_told_once_a_turn():
 
 
 async def test_credit_goes_to_the_replica_that_has_the_request():
-    face, hosts = Face(), [Host("one"), Host("other")]
+    face, hosts = ReplicatedHandle(), [WorkerInbox("one"), WorkerInbox("other")]
     seats_of(face, *hosts)
     await submit(face, "a", "b")
     for request_id in ("a", "b", "nobody"):
@@ -59,7 +59,7 @@ async def test_credit_goes_to_the_replica_that_has_the_request():
 
 
 async def test_a_worker_that_died_is_told_nothing_and_the_next_one_only_what_is_new():
-    face, host = Face(), Host("mortal")
+    face, host = ReplicatedHandle(), WorkerInbox("mortal")
     (seat,) = seats_of(face, host)
     await submit(face, "a")
     face.credit("a", 1)
@@ -73,7 +73,7 @@ async def test_a_worker_that_died_is_told_nothing_and_the_next_one_only_what_is_
 
 
 async def test_work_is_known_from_the_submit_until_the_worker_is_gone():
-    face, hosts = Face(), [Host("one"), Host("other")]
+    face, hosts = ReplicatedHandle(), [WorkerInbox("one"), WorkerInbox("other")]
     one, other = seats_of(face, *hosts)
     await submit(face, "a", "b")
     assert face.work_of("a") is one.work["a"]
@@ -84,7 +84,7 @@ async def test_work_is_known_from_the_submit_until_the_worker_is_gone():
 
 
 async def test_credit_is_told_at_a_quarter_of_what_may_be_unread():
-    face, host = Face(), Host("only")
+    face, host = ReplicatedHandle(), WorkerInbox("only")
     face.seat(host, 0, max_unread=8).worker_started()
     await submit(face, "a", "b")
     face.credit("a", 1)
@@ -97,7 +97,7 @@ async def test_credit_is_told_at_a_quarter_of_what_may_be_unread():
 
 
 async def test_credit_of_a_request_that_is_over_is_not_told():
-    face, host = Face(), Host("only")
+    face, host = ReplicatedHandle(), WorkerInbox("only")
     seat = face.seat(host, 0, max_unread=8)
     seat.worker_started()
     await submit(face, "a", "b")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from stages.runtime.executors.figures import Told
+from stages.runtime.worker.step_stats import StepReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stages.contract.messages import StageInput, StageOutput
-    from stages.runtime.connectors.remote import Address
+    from stages.runtime.connectors.contract import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Credit:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Connect:
     """The receiver of the edge `name` out of the worker is at this address."""
 
     name: str
@@ -58,7 +58,7 @@ class Stop:
     """End the worker."""
 
 
-Order = Submit | Abort | Credit | Reach | Stop
+Order = Submit | Abort | Credit | Connect | Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +89,15 @@ class AbortDone:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class ConnectionChanged:
     """The sender of the edge `name` into the worker has called, or is gone."""
 
     name: str
     is_up: bool
 
 
-FaceReport = Output | AbortDone
-Report = FaceReport | Told | Linked
+PositionReport = Output | AbortDone
+Report = PositionReport | StepReport | ConnectionChanged
 
 
 class Mailbox(Protocol):

@@ -24,8 +24,8 @@ from openapi.responses.events import (
 from openapi.responses.request import ResponseRequest
 from openapi.speech import SpeechDelta, SpeechDone, SpeechRequest
 from openapi.voice import VoiceUpload
-from server.document.errors import ERRORS, Answers
 from server.encoding.formats import FORMATS
+from server.routes.description.errors import ERRORS, Answers
 
 # The models of the document that no route returns through FastAPI.
 BODY_MODELS: tuple[type[BaseModel], ...] = (

@@ -13,7 +13,7 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from stages.models.qwen3_tts.talker.model_config import Choice
+    from stages.models.qwen3_tts.talker.model_config import SamplingConfig
 
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 _FACTORS = ((30, 0xBF58476D1CE4E5B9 - (1 << 64)), (27, 0x94D049BB133111EB - (1 << 64)))
@@ -43,7 +43,7 @@ def _shifted(z: Tensor, bits: int) -> Tensor:
     return (z >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def choose(logits: Tensor, chance: Tensor, choice: Choice) -> Tensor:
+def choose(logits: Tensor, chance: Tensor, choice: SamplingConfig) -> Tensor:
     """Logits [rows, vocabulary], `chances` [rows] → codes [rows].
 
     Temperature, then the `top_k` likeliest, then those of them that together reach `top_p`

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from stages.contract.errors import RequestError, UnavailableError
 from stages.contract.messages import StageOutput
 from stages.contract.stage import blame
-from stages.runtime.connectors.contract import Mark
+from stages.runtime.connectors.contract import LaneSignal
 from stages.runtime.cores import CORES
-from stages.runtime.executors.control import Abort, AbortDone, Credit, Output, Reach, Stop, Submit
-from stages.runtime.executors.figures import Diary
+from stages.runtime.worker.control import Abort, AbortDone, Connect, Credit, Output, Stop, Submit
+from stages.runtime.worker.step_stats import StepLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from stages.contract.messages import Chunk, StageEnd
     from stages.contract.stage import Emit, Stage
     from stages.runtime.connectors.contract import Delivery, Receiver, Sender
-    from stages.runtime.executors.control import Mailbox, Order, Report
-    from stages.runtime.executors.ends import Ends, Port
+    from stages.runtime.worker.control import Mailbox, Order, Report
+    from stages.runtime.worker.edges import Position, WorkerEdges
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class _Open:
     outlet: Sender | None  # None where no later stage takes the chunks
     reports: bool  # chunks go to the orchestrator
     credit: int
-    waiting: deque[Chunk | Mark] = field(default_factory=deque)
+    waiting: deque[Chunk | LaneSignal] = field(default_factory=deque)
     end: StageEnd | None = None
 
 
@@ -55,8 +55,8 @@ class Worker:
     def __init__(
         self,
         stage: Stage,
-        ports: Sequence[Port],
-        ends: Ends,
+        ports: Sequence[Position],
+        ends: WorkerEdges,
         mailbox: Mailbox,
         report: Callable[[list[Report]], None],
     ) -> None:
@@ -66,11 +66,11 @@ class Worker:
         self._mailbox = mailbox
         self._report = report
         self._open: dict[str, _Open] = {}
-        self._parked: dict[tuple[str, str], deque[Chunk | Mark]] = {}  # by way in and request
+        self._parked: dict[tuple[str, str], deque[Chunk | LaneSignal]] = {}  # by way in and request
         self._touched: set[str] = set()
         self._runnable: dict[str, None] = {}
         self._reports: list[Report] = []
-        self._diary = Diary()
+        self._diary = StepLog()
         self._has_ends = False  # among the reports
         self._stopping = False
         self._abandoned = False
@@ -116,7 +116,7 @@ class Worker:
                 for request_id in chunks.keys() & self._open.keys():
                     self._open[request_id].credit += chunks[request_id]
                     self._touched.add(request_id)
-            case Reach(name, address):
+            case Connect(name, address):
                 self._ends.reach(name, address)
             case Stop():
                 self._stopping = True
@@ -203,7 +203,7 @@ class Worker:
             self._hang_up(order.inlet, order.request_id)
             return
         if given.source is not None:
-            request.waiting.extend([*given.source, Mark.END])
+            request.waiting.extend([*given.source, LaneSignal.END])
         elif order.inlet is not None:
             key = (order.inlet, order.request_id)
             request.waiting = self._parked.pop(key, request.waiting)
@@ -214,7 +214,7 @@ class Worker:
         self._touched.add(order.request_id)
 
     def _accept(self, way_in: str, delivery: Delivery) -> None:
-        if delivery.item is Mark.RESET:
+        if delivery.item is LaneSignal.RESET:
             self._parked = {key: items for key, items in self._parked.items() if key[0] != way_in}
             return
         request = self._open.get(delivery.request_id)
@@ -222,12 +222,12 @@ class Worker:
         if request is not None and request.way_in == way_in:
             waiting = request.waiting
             self._touched.add(delivery.request_id)
-        elif delivery.item is Mark.FAIL:
+        elif delivery.item is LaneSignal.FAIL:
             self._parked.pop(key, None)
             return
         else:
             waiting = self._parked.setdefault(key, deque())
-        if delivery.item is Mark.FAIL:
+        if delivery.item is LaneSignal.FAIL:
             waiting.clear()  # its abort is on the way
         else:
             waiting.append(delivery.item)
@@ -236,7 +236,7 @@ class Worker:
         """Give the stage the input that it wants now."""
         while request.waiting:
             item = request.waiting[0]
-            if isinstance(item, Mark):
+            if isinstance(item, LaneSignal):
                 self._stage.end_input(request_id)
             elif self._stage.wants_chunk(request_id):
                 self._stage.feed(request_id, item)

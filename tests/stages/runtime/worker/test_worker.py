@@ -7,14 +7,14 @@ import pytest
 from stages.contract.errors import RequestError
 from stages.contract.messages import StageInput, TextChunk
 from stages.contract.stage import Emit
-from stages.runtime.connectors.contract import Mark
+from stages.runtime.connectors.contract import LaneSignal
 from stages.runtime.connectors.memory import MemoryConnector
-from stages.runtime.connectors.site import Flag
+from stages.runtime.connectors.wakeup import ThreadWakeup
 from stages.runtime.cores import CORES
-from stages.runtime.executors.control import Abort, AbortDone, Credit, Stop, Submit
-from stages.runtime.executors.ends import Ends, Port
-from stages.runtime.executors.figures import Told
-from stages.runtime.worker import Worker
+from stages.runtime.worker.control import Abort, AbortDone, Credit, Stop, Submit
+from stages.runtime.worker.edges import Position, WorkerEdges
+from stages.runtime.worker.step_stats import StepReport
+from stages.runtime.worker.worker import Worker
 
 
 class EchoStage:
@@ -83,9 +83,9 @@ class Harness:
         self.stage = EchoStage()
         before = [MemoryConnector("before", 4)] if inlet else []
         after = [MemoryConnector("after", 2)] if outlet else []
-        port = Port(final, max_unread, tuple(before), tuple(after))
+        port = Position(final, max_unread, tuple(before), tuple(after))
         self.neighbour = other = Neighbour(self.reports)
-        ends = Ends(Flag())
+        ends = WorkerEdges(ThreadWakeup())
         ends.open([port])
         self.before = before[0].open_sender(other) if inlet else None
         self.after = after[0].open_receiver(other) if outlet else None
@@ -95,7 +95,7 @@ class Harness:
     def sent(self):
         """What came over the edge after this worker, without its start."""
         items = [delivery.item for delivery in self.after.receive()]
-        return [item for item in items if item is not Mark.RESET]
+        return [item for item in items if item is not LaneSignal.RESET]
 
     def take(self, *, block):
         orders, self.orders = self.orders, []
@@ -113,7 +113,7 @@ class Harness:
             if not isinstance(r, AbortDone)
             else ("aborted", r.request_id)
             for r in self.reports
-            if not isinstance(r, Told)
+            if not isinstance(r, StepReport)
         ]
 
 
@@ -160,7 +160,7 @@ def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_con
     edge.consumed("a")
     edge.consumed("a")
     assert harness.turn(Credit({"a": 0})) == []
-    assert harness.sent() == [TextChunk("c"), Mark.END]
+    assert harness.sent() == [TextChunk("c"), LaneSignal.END]
     edge.consumed("a")
     assert harness.turn(Credit({"a": 0})) == []
     edge.consumed("a")
@@ -299,11 +299,13 @@ def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(lea
 def test_what_was_done_for_a_request_is_told_before_its_end_and_once():
     harness = Harness()
     harness.turn(submit("a", "x", "y"), submit("b", "z"))
-    tellings = [report for report in harness.reports if isinstance(report, Told)]
+    tellings = [report for report in harness.reports if isinstance(report, StepReport)]
     ends = [
-        k for k, r in enumerate(harness.reports) if not isinstance(r, Told) and r.output.finished
+        k
+        for k, r in enumerate(harness.reports)
+        if not isinstance(r, StepReport) and r.output.finished
     ]
-    first_told = next(k for k, r in enumerate(harness.reports) if isinstance(r, Told))
+    first_told = next(k for k, r in enumerate(harness.reports) if isinstance(r, StepReport))
     assert first_told < min(ends)
     steps = [step for told in tellings for step in told.steps]
     for name, num in (("a", 2), ("b", 1)):

@@ -17,7 +17,7 @@ _NUM_FILES = 4
 _KEY_BYTES = 32
 
 
-class Door:
+class EdgeInbox:
     """Where edges are handed in. `name` tells others; only this machine's can use it."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Door:
         self._socket.close()
 
 
-def hand_in(door: str, edge: SharedMemoryEdge) -> bytes | None:
+def send_edge(door: str, edge: SharedMemoryEdge) -> bytes | None:
     """Give `edge` to whoever has the door; its key, None where that is not on this machine."""
     key = secrets.token_bytes(_KEY_BYTES)
     files = [edge.data.memory, edge.data.bell, edge.credit.memory, edge.credit.bell]

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from stages.runtime.connectors.site import Bells, Flag
+from stages.runtime.connectors.wakeup import PollWakeup, ThreadWakeup
 
 
-@pytest.fixture(params=[Flag, lambda: Bells(select.poll())], ids=["flag", "bells"])
+@pytest.fixture(params=[ThreadWakeup, lambda: PollWakeup(select.poll())], ids=["flag", "bells"])
 def site(request):
     return request.param()
 
@@ -44,7 +44,7 @@ def test_after_the_end_a_neighbour_may_still_ring(site):
 
 
 def test_bells_tell_what_rang():
-    bells, bell = Bells(select.poll()), os.eventfd(0)
+    bells, bell = PollWakeup(select.poll()), os.eventfd(0)
     bells.add(bell)
     bells.wait(block=False)
     assert bells.rung == set()

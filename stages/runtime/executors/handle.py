@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from stages.contract.errors import UnavailableError, WorkerDiedError
 from stages.contract.messages import Request, StageInput, StageOutput
+from stages.contract.work import StageWork
 from stages.runtime.channel import Channel
-from stages.runtime.executors.control import Abort, AbortDone, Credit, Output, Submit
-from stages.runtime.executors.figures import StageWork
+from stages.runtime.worker.control import Abort, AbortDone, Credit, Output, Submit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stages.runtime.executors.control import FaceReport, Order
+    from stages.runtime.worker.control import Order, PositionReport
 
 
-class Host(Protocol):
+class WorkerInbox(Protocol):
     """What a seat needs of its worker's executor."""
 
     name: str
@@ -34,7 +34,7 @@ class Host(Protocol):
         """Put an order into the worker's inbox. Never waits."""
 
 
-class Seat:
+class Replica:
     """One pipeline position of one worker, and the requests that are bound to it.
 
     `inlets` and `outlets` are the names of its edges, by the replica at their other end.
@@ -42,9 +42,9 @@ class Seat:
 
     def __init__(
         self,
-        face: Face,
+        face: ReplicatedHandle,
         number: int,
-        host: Host,
+        host: WorkerInbox,
         index: int,
         inlets: Sequence[str],
         outlets: Sequence[str],
@@ -90,7 +90,7 @@ class Seat:
         if (work := self.work.get(request_id)) is not None:
             work.add(began_at, ended_at, num_chunks)
 
-    def deliver(self, report: FaceReport) -> None:
+    def deliver(self, report: PositionReport) -> None:
         """Take one report of the worker."""
         match report:
             case Output(_, output):
@@ -141,27 +141,27 @@ class Seat:
         self._face.release(request_id)
 
 
-class Face:
-    """A stage handle (see `orchestrator/handle.py`) with credit. `following`: the next stage's."""
+class ReplicatedHandle:
+    """A `WorkerHandle` over all replicas of a stage. `following` is the next stage's."""
 
-    def __init__(self, following: Face | None = None) -> None:
-        self._seats: list[Seat] = []  # the one that was chosen longest ago first
+    def __init__(self, following: ReplicatedHandle | None = None) -> None:
+        self._seats: list[Replica] = []  # the one that was chosen longest ago first
         self._following = following
-        self._bound: dict[str, Seat] = {}
+        self._bound: dict[str, Replica] = {}
         self._outputs: Channel[StageOutput] = Channel()
         self._down: Exception | None = UnavailableError("the worker was not started")
         self._up = asyncio.Event()
 
     def seat(
         self,
-        host: Host,
+        host: WorkerInbox,
         index: int,
         inlets: Sequence[str] = (),
         outlets: Sequence[str] = (),
         max_unread: int = 1,
-    ) -> Seat:
+    ) -> Replica:
         """A seat at one more worker, of which it is seat `index`, with the names of its edges."""
-        seat = Seat(self, len(self._seats), host, index, inlets, outlets, max_unread)
+        seat = Replica(self, len(self._seats), host, index, inlets, outlets, max_unread)
         self._seats.append(seat)
         return seat
 
@@ -240,7 +240,7 @@ class Face:
             self._up.clear()
             self._outputs.end(cause)
 
-    def _bind(self, request_id: str, before: int | None) -> Seat:
+    def _bind(self, request_id: str, before: int | None) -> Replica:
         """The worker with the fewest live requests; among equals, the one not chosen longest."""
         chosen = None
         for seat in self._seats:  # short of a call for each: it is done for every request

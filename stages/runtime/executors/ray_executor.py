@@ -33,20 +33,20 @@ from ray.exceptions import ActorDiedError, RayError
 
 from stages.contract.errors import StartError
 from stages.runtime.connectors.remote import RemoteEdge
-from stages.runtime.executors.actor import LEASE_S, ActorSpec, StageActor
-from stages.runtime.executors.control import Ready
-from stages.runtime.executors.ends import Port
+from stages.runtime.executors.connections import Connection
 from stages.runtime.executors.executor import Executor
-from stages.runtime.executors.line import Hello, Left, Line
-from stages.runtime.executors.links import Link
+from stages.runtime.executors.ray_actor import LEASE_S, ActorSpec, StageActor
+from stages.runtime.executors.ray_control import Hello, Left, RayControl
+from stages.runtime.worker.control import Ready
+from stages.runtime.worker.edges import Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stages.contract.stage import Stage
-    from stages.runtime.executors.actor import Where
-    from stages.runtime.executors.control import Order
+    from stages.runtime.executors.ray_actor import Where
     from stages.runtime.placement import Placement, RayCluster
+    from stages.runtime.worker.control import Order
 
 log = structlog.get_logger(__name__)
 
@@ -92,7 +92,7 @@ def link(name: str, sender: Executor, receiver: Executor, max_chunks: int) -> Re
     on_ray = [each for each in (sender, receiver) if isinstance(each, RayExecutor)]
     if len(on_ray) == 1:
         name += f"@{secrets.token_hex(4)}"
-    new = Link(name, sender, receiver, on_ray[0].find_ip)
+    new = Connection(name, sender, receiver, on_ray[0].find_ip)
     sender.links.append(new)
     receiver.links.append(new)
     return RemoteEdge(name, max_chunks)
@@ -105,7 +105,7 @@ class _Attempt:
     server: str = field(default_factory=lambda: secrets.token_hex(8))
     actor: Any = None
     where: Where | None = None
-    line: Line | None = None
+    line: RayControl | None = None
     timer: asyncio.TimerHandle | None = None
 
 
@@ -158,7 +158,7 @@ class RayExecutor(Executor):
 
     def _begin(self) -> None:
         attempt = self._attempt = _Attempt()
-        ports = tuple(Port(each.final, each.max_unread) for each in self._ports)
+        ports = tuple(Position(each.final, each.max_unread) for each in self._ports)
         spec = ActorSpec(self.name, self._make_stage, ports)
         asked = asyncio.get_running_loop().run_in_executor(None, self._ask_for, spec, attempt)
         asked.add_done_callback(lambda _: self._on_asked(attempt, asked))
@@ -224,7 +224,7 @@ class RayExecutor(Executor):
 
     def _on_attached(self, attempt: _Attempt, where: Where) -> None:
         attempt.where = where
-        attempt.line = Line(where.line, self._on_message, self._on_lost)
+        attempt.line = RayControl(where.line, self._on_message, self._on_lost)
         attempt.line.send(Hello(attempt.server, tuple(self._ports)))
         asyncio.get_running_loop().call_later(ANSWER_S, self._expect_ready, attempt)
         self._renew_later(attempt)

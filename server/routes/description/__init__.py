@@ -1,0 +1,1 @@
+"""What the exported document says of routes: bodies, answers, errors."""

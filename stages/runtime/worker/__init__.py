@@ -1,0 +1,1 @@
+"""A stage worker, what it is told and what it reports, and its ends of the edges."""
