@@ -29,7 +29,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance docs fuzz read-back qwen3-tts image image-test image-test-ray bench bench-quick bench-gpu format lint types layers spec spec-check
+.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance docs fuzz read-back qwen3-tts image image-test image-test-ray bench bench-quick bench-gpu format lint types layers house spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
@@ -82,7 +82,7 @@ browser:  ## Install the browser that the playground's tests drive (Debian's, wi
 screenshots: setup-dev  ## Take docs/playground-*.png of the embedded models (as drawn with the fonts here)
 	$(BIN)/python -m tests.browser.screenshots
 
-check: lint types layers spec-check test test-ray  ## What CI runs: the cheap checks, then the tests
+check: lint types layers house spec-check test test-ray  ## What CI runs: the cheap checks, then the tests
 
 .venv/bench.stamp: .venv/dev.stamp requirements/bench.txt
 	$(PIP) install -q -r requirements/bench.txt
@@ -149,6 +149,9 @@ types: setup-ray  ## Check types
 
 layers: setup-dev  ## Check that nothing imports upward
 	$(BIN)/lint-imports
+
+house: setup-dev  ## Check sizes, circles, names and the glossary
+	$(BIN)/python -m tests.house
 
 spec: setup  ## Write openapi/openapi.json
 	$(BIN)/python -m server.document.openapi > openapi/openapi.json

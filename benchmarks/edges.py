@@ -25,7 +25,7 @@ from stages.contract.pipeline import prewarm_fn
 from stages.contract.stage import Emit
 from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement, RayCluster
-from stages.runtime.replicas import staff
+from stages.runtime.replicas import make_replicas
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (4_800, 40_000)
@@ -148,8 +148,8 @@ async def measure(source_in, sink_in, connector):
     if "ZeroMQ" in connector:
         without_doors()
     cluster = RayCluster(namespace=f"{source_in} {sink_in} {connector}")
-    source = staff(Placement(executor=source_in, ray=cluster), "source", Source)
-    sink = staff(Placement(executor=sink_in, ray=cluster), "sink", Sink)
+    source = make_replicas(Placement(executor=source_in, ray=cluster), "source", Source)
+    sink = make_replicas(Placement(executor=sink_in, ray=cluster), "sink", Sink)
     faces, edges = wire([PipelineStage(source, final=False), PipelineStage(sink, final=True)])
     deployment = Deployment([source, sink], [], edges)
     await deployment.start(60)

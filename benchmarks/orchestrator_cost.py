@@ -17,8 +17,8 @@ from pathlib import Path
 import structlog
 
 from orchestrator import AsyncChunkOrchestrator
+from stages.contract.channel import Channel
 from stages.contract.messages import StageOutput
-from stages.runtime.channel import Channel
 
 RESULTS = Path(__file__).parent / "results"
 LIVE = (1, 10, 100, 1_000, 3_000, 10_000)

@@ -26,7 +26,7 @@ from stages.contract.pipeline import prewarm_fn
 from stages.contract.stage import Emit
 from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement
-from stages.runtime.replicas import staff
+from stages.runtime.replicas import make_replicas
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parent.parent / "docs" / "scaling.png"
@@ -100,7 +100,7 @@ class Waiting:
 
 async def measured(stages, load):
     """First audio and gaps in ms, sorted, of a real run."""
-    groups = [staff(Placement(replicas=s.workers), s.name, Waiting, s) for s in stages]
+    groups = [make_replicas(Placement(replicas=s.workers), s.name, Waiting, s) for s in stages]
     positions = [
         PipelineStage(group, final=group is groups[-1], max_chunks=2, max_unread=64)
         for group in groups

@@ -22,6 +22,7 @@ from orchestrator.record import RequestRecord, StageRecord
 from orchestrator.state import OrchOutput, ReqState, Verdict
 from orchestrator.stats import OrchestratorStats
 from orchestrator.stream import OutputStream
+from stages.contract.channel import Channel
 from stages.contract.errors import (
     AbortedError,
     DeadlineError,
@@ -31,7 +32,6 @@ from stages.contract.errors import (
     WorkerDiedError,
 )
 from stages.contract.handle import WorkerHandle
-from stages.runtime.channel import Channel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence

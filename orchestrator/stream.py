@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages.runtime.channel import Channel
+from stages.contract.channel import Channel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,11 +15,12 @@ import time
 import torch
 
 from benchmarks.gpu.sizes import SPEECH_TOKENIZER
+from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import pick_dtype
 from stages.models.qwen3_tts.code2wav.batches import FRAMES, Batches
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
-from stages.models.qwen3_tts.code2wav.model_config import RATE_HZ, CodecConfig
+from stages.models.qwen3_tts.code2wav.model_config import CodecConfig
 
 STREAMS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -81,7 +82,7 @@ def main():
             if num_streams > batches.max_streams(num_frames):
                 continue
             took_s = call_s(batches, num_streams, num_frames, options.calls)
-            audio_s = num_streams * num_frames * config.hop / RATE_HZ
+            audio_s = num_streams * num_frames * config.hop / OUTPUT_RATE_HZ
             print(
                 f"{num_streams:2} streams, {num_frames} frames: {1000 * took_s:7.2f} ms,"
                 f" {audio_s / took_s:7.1f} audio s/s",

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import av
 import numpy as np
 
-from server.encoding.pcm import RATE_HZ, SAMPLE_BYTES, wav_header
+from server.encoding.pcm import SAMPLE_BYTES, wav_header
+from stages.contract.messages import OUTPUT_RATE_HZ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,7 +122,7 @@ class _Coding:
 
     def __init__(self, codec: Codec, sink: _Pipe | io.BytesIO) -> None:
         self._container = av.open(sink, "w", codec.container, options=dict(codec.options))
-        self._stream = self._container.add_stream(codec.name, rate=RATE_HZ, layout="mono")
+        self._stream = self._container.add_stream(codec.name, rate=OUTPUT_RATE_HZ, layout="mono")
         if codec.bit_rate is not None:
             self._stream.bit_rate = codec.bit_rate
         self._container.start_encoding()
@@ -133,7 +134,7 @@ class _Coding:
         self._fed = True
         array = np.frombuffer(samples, "<i2")[np.newaxis]
         frame = av.AudioFrame.from_ndarray(array, "s16", "mono")
-        frame.sample_rate = RATE_HZ
+        frame.sample_rate = OUTPUT_RATE_HZ
         self._container.mux(self._stream.encode(frame))
 
     def finish(self) -> None:

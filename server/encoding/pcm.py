@@ -9,20 +9,21 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from stages.contract.messages import OUTPUT_RATE_HZ
+
 if TYPE_CHECKING:
     from stages.contract.messages import AudioChunk
 
-RATE_HZ = 24_000
 SAMPLE_BYTES = 2
-BYTES_PER_S = RATE_HZ * SAMPLE_BYTES
+BYTES_PER_S = OUTPUT_RATE_HZ * SAMPLE_BYTES
 UNKNOWN_SIZE = 0xFFFFFFFF
 WAV_HEADER_BYTES = 44
 
 
 def pcm(chunk: AudioChunk) -> bytes:
     """The samples of a chunk. Raises ValueError at another rate than the one that is promised."""
-    if chunk.rate_hz != RATE_HZ:
-        raise ValueError(f"audio at {chunk.rate_hz} Hz where {RATE_HZ} Hz is promised")
+    if chunk.rate_hz != OUTPUT_RATE_HZ:
+        raise ValueError(f"audio at {chunk.rate_hz} Hz where {OUTPUT_RATE_HZ} Hz is promised")
     return chunk.samples.astype("<i2", copy=False).tobytes()
 
 
@@ -32,6 +33,8 @@ def wav_header(num_data_bytes: int | None) -> bytes:
         riff_bytes = data_bytes = UNKNOWN_SIZE
     else:
         riff_bytes, data_bytes = WAV_HEADER_BYTES - 8 + num_data_bytes, num_data_bytes
-    fmt = struct.pack("<HHIIHH", 1, 1, RATE_HZ, RATE_HZ * SAMPLE_BYTES, SAMPLE_BYTES, 16)
+    fmt = struct.pack(
+        "<HHIIHH", 1, 1, OUTPUT_RATE_HZ, OUTPUT_RATE_HZ * SAMPLE_BYTES, SAMPLE_BYTES, 16
+    )
     riff = b"RIFF" + struct.pack("<I", riff_bytes) + b"WAVE"
     return riff + b"fmt " + struct.pack("<I", 16) + fmt + b"data" + struct.pack("<I", data_bytes)

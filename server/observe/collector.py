@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from server.observe.metric_names import Declared
     from server.serving.served import ServedWorker
     from server.serving.service import Service
-    from stages.runtime.histogram import HistogramCounts
+    from stages.contract.histogram import HistogramCounts
 
     Rows = Iterable[tuple[tuple[str, ...], float]]
     CountRows = Iterable[tuple[tuple[str, ...], HistogramCounts]]
@@ -91,9 +91,9 @@ class ServiceCollector(Collector):
         yield _gauge(declared.OPEN, [(labels, worker.num_open) for labels, worker in workers])
         queued = [(labels, worker.num_queued) for labels, worker in workers]
         yield _gauge(declared.QUEUE_DEPTH, queued)
-        batches = [(labels, worker.figures.batch_size) for labels, worker in workers]
+        batches = [(labels, worker.step_stats.batch_size) for labels, worker in workers]
         yield _histogram(declared.BATCH_SIZE, batches)
-        steps = [(labels, worker.figures.step_s) for labels, worker in workers]
+        steps = [(labels, worker.step_stats.step_s) for labels, worker in workers]
         yield _histogram(declared.STEP_S, steps)
 
 

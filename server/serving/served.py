@@ -20,11 +20,23 @@ if TYPE_CHECKING:
     from orchestrator.stats import OrchestratorStats
     from server.serving.outputs import Runner
     from server.serving.voices import Voices
+    from stages.contract.histogram import HistogramCounts
     from stages.contract.messages import Request
     from stages.contract.pipeline import Pipeline
-    from stages.runtime.worker.step_stats import StepStats
 
     OpenStream = Callable[[], AbstractAsyncContextManager[OutputStream]]
+
+
+class WorkerSteps(Protocol):
+    """The steps of a worker since it began."""
+
+    @property
+    def step_s(self) -> HistogramCounts:
+        """How long they took."""
+
+    @property
+    def batch_size(self) -> HistogramCounts:
+        """How many requests each advanced."""
 
 
 class ServedWorker(Supervised, Protocol):
@@ -32,7 +44,10 @@ class ServedWorker(Supervised, Protocol):
 
     is_up: bool
     num_starts: int
-    figures: StepStats
+
+    @property
+    def step_stats(self) -> WorkerSteps:
+        """How long its steps took, and how many requests each advanced."""
 
     @property
     def num_open(self) -> int:

@@ -25,6 +25,8 @@ class StageOutput:
     error: Exception | None = None
 
 
+OUTPUT_RATE_HZ = 24_000  # of all audio that leaves a pipeline; OpenAI promises it for pcm
+
 # What a stage is opened with.
 
 

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from stages.contract.handle import WorkerHandle
 
 
+# The names of OpenAI's models under which clients look for one that speaks, or one that chats.
+SPEECH_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+CHAT_ALIASES = ("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview")
+
+
 @dataclass(frozen=True, slots=True)
 class VoiceSpec:
     """A voice by its name; `language` is a BCP 47 tag, `mul` where it has none of its own.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stages.contract.errors import StartError
 from stages.contract.messages import TalkerParams
-from stages.contract.pipeline import Pipeline, speech_request
+from stages.contract.pipeline import CHAT_ALIASES, SPEECH_ALIASES, Pipeline, speech_request
 from stages.models.llama.config import ThinkerConfig
 from stages.models.llama.packaged_model import prepare
 from stages.models.llama.prompts import SmolPrompts
@@ -60,7 +60,7 @@ def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
     faces, edges = wire([talks, sounds])
     speech = Pipeline(
         model_id="piper-joe",
-        aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),
+        aliases=SPEECH_ALIASES,
         stage_names=("talker", "code2wav"),
         handles=faces,
         final_stage_ids=frozenset({1}),
@@ -83,7 +83,7 @@ def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
     chat_faces, chat_edges = wire([thinks, talks, sounds])
     chat = Pipeline(
         model_id="smollm2-joe",
-        aliases=("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview"),
+        aliases=CHAT_ALIASES,
         stage_names=("thinker", "talker", "code2wav"),
         handles=chat_faces,
         final_stage_ids=frozenset({0, 2}),

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from stages.contract.messages import AudioChunk, AudioEnd, Caption, Mark, SpeechEnd
+from stages.contract.messages import AudioChunk, AudioEnd, Caption, SpeechEnd, TextSpan
 from tests.browser.conftest import heard, scripted_server
 from tests.server.bench import tone
 
@@ -73,8 +73,8 @@ def test_sound_starts_while_it_streams_and_a_late_piece_is_a_gap(open_page):
 
 
 def test_words_light_up_as_they_are_spoken(open_page):
-    piece = Mark(0, 13, 0, 9600)
-    captions = (Caption(piece, (Mark(0, 3, 0, 2400), Mark(4, 6, 2400, 9600))),)
+    piece = TextSpan(0, 13, 0, 9600)
+    captions = (Caption(piece, (TextSpan(0, 3, 0, 2400), TextSpan(4, 6, 2400, 9600))),)
     with scripted_server(AudioChunk(np.full(4800, 9, np.int16), 24_000, captions)) as server:
         page = open_page(server.url)
         play(page, "\U0001f642é, hi, and more.")
@@ -269,7 +269,7 @@ def test_it_can_be_worked_by_keys_alone(open_page, fake_url):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_labels_contrast_and_roles_hold_in_every_tab(open_page, scheme, width):
-    captions = (Caption(Mark(0, 12, 0, 9600), (Mark(0, 5, 0, 9600),)),)
+    captions = (Caption(TextSpan(0, 12, 0, 9600), (TextSpan(0, 5, 0, 9600),)),)
     with scripted_server(AudioChunk(np.full(9600, 9, np.int16), 24_000, captions)) as server:
         page = open_page(
             server.url,

@@ -204,7 +204,7 @@ async def test_two_servers_share_the_workers_and_one_that_leaves_takes_nothing_w
             async with other.streams(2) as streams:
                 assert (await one.speak())[-1].error is None
             assert endings(streams) == [None, None]
-            figures = [each.talkers[0].figures for each in (one, other)]
+            figures = [each.talkers[0].step_stats for each in (one, other)]
             words = sum(each.batch_size.total for each in figures)
             assert words == (3 + 1) + 2 * (400 + 1)  # a step for each, and for the end
             assert sum(each.step_s.cumulative[-1] for each in figures) > 0

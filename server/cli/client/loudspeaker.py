@@ -11,17 +11,17 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING
 
-from server.encoding.pcm import RATE_HZ
+from stages.contract.messages import OUTPUT_RATE_HZ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Each reads 16-bit little-endian mono samples from standard input.
 PLAYERS = (
-    f"paplay --raw --rate={RATE_HZ} --channels=1 --format=s16le --latency-msec=50",
-    f"aplay -q -t raw -f S16_LE -r {RATE_HZ} -c 1 -",
-    f"ffplay -nodisp -autoexit -loglevel error -f s16le -ar {RATE_HZ} -i -",
-    f"play -q -t raw -b 16 -e signed -c 1 -r {RATE_HZ} -",
+    f"paplay --raw --rate={OUTPUT_RATE_HZ} --channels=1 --format=s16le --latency-msec=50",
+    f"aplay -q -t raw -f S16_LE -r {OUTPUT_RATE_HZ} -c 1 -",
+    f"ffplay -nodisp -autoexit -loglevel error -f s16le -ar {OUTPUT_RATE_HZ} -i -",
+    f"play -q -t raw -b 16 -e signed -c 1 -r {OUTPUT_RATE_HZ} -",
 )
 PROGRAMS = tuple(player.split()[0] for player in PLAYERS)
 

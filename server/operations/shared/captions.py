@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from openapi.speaking_style import SpokenPiece, SpokenWord
-from server.encoding.pcm import RATE_HZ
-from stages.contract.messages import Caption
+from stages.contract.messages import OUTPUT_RATE_HZ, Caption
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +51,7 @@ def _word(mark: TextSpan) -> SpokenWord:
 
 
 def _seconds(samples: int) -> float:
-    return round(samples / RATE_HZ, 4)
+    return round(samples / OUTPUT_RATE_HZ, 4)
 
 
 def webvtt(said: Traced, captions: Iterable[Caption]) -> str:
@@ -87,5 +86,5 @@ def _cue(said: Traced, piece: TextSpan, words: Sequence[TextSpan]) -> str:
 
 
 def _stamp(samples: int) -> str:
-    ms = samples * 1000 // RATE_HZ
+    ms = samples * 1000 // OUTPUT_RATE_HZ
     return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"

@@ -16,8 +16,8 @@ import numpy as np
 from openapi.problems import Problem
 from server.errors import RefusedError, UnknownVoiceError
 from server.serving.voices import OPENAI_VOICES
+from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.models.qwen3_tts.talker.recordings import (
-    RATE_HZ,
     Samples,
     find_recordings,
     remove_recording,
@@ -96,12 +96,12 @@ def decoded(sound: bytes, max_s: float) -> Samples:
     """A file of sound as samples at 24 kHz, mono. Raises RefusedError where it is none, or is
     shorter or longer than a voice can be copied from."""
     try:
-        samples = _samples(sound, int(max_s * RATE_HZ))
+        samples = _samples(sound, int(max_s * OUTPUT_RATE_HZ))
     except (av.FFmpegError, IndexError, ValueError):
         raise _refused("this is no sound that can be read", "invalid_audio") from None
-    if len(samples) < MIN_S * RATE_HZ:
+    if len(samples) < MIN_S * OUTPUT_RATE_HZ:
         raise _refused(f"it is shorter than {MIN_S:g} s", "audio_too_short")
-    if len(samples) > max_s * RATE_HZ:
+    if len(samples) > max_s * OUTPUT_RATE_HZ:
         raise _refused(f"it is longer than {max_s:g} s", "audio_too_long")
     return samples
 
@@ -111,7 +111,7 @@ def _samples(sound: bytes, enough: int) -> Samples:
     options = {"format_whitelist": DEMUXERS, "protocol_whitelist": ""}
     parts: list[Samples] = [np.zeros(0, np.float32)]
     with av.open(io.BytesIO(sound), "r", options=options) as container:
-        resampler = av.AudioResampler("flt", "mono", RATE_HZ)
+        resampler = av.AudioResampler("flt", "mono", OUTPUT_RATE_HZ)
         count = 0
         for frame in container.decode(container.streams.audio[0]):
             parts += [part.to_ndarray()[0] for part in resampler.resample(frame)]

@@ -6,7 +6,7 @@ For tests, for other people's client tests, and for measuring the control path a
 from __future__ import annotations
 
 from stages.contract.errors import StartError
-from stages.contract.pipeline import Pipeline, VoiceSpec
+from stages.contract.pipeline import CHAT_ALIASES, SPEECH_ALIASES, Pipeline, VoiceSpec
 from stages.models.fake.prompts import FakePrompts
 from stages.models.fake.stages import VOICES, FakeCode2Wav, FakeTalker, FakeThinker
 from stages.runtime.deployment import Deployment, PipelineStage, wire
@@ -44,7 +44,7 @@ def build_fake(
     voices = tuple(VoiceSpec(name, "en-US") for name in VOICES)
     speech = Pipeline(
         model_id="fake-speech",
-        aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),
+        aliases=SPEECH_ALIASES,
         stage_names=("talker", "code2wav"),
         handles=speech_faces,
         final_stage_ids=frozenset({1}),
@@ -53,7 +53,7 @@ def build_fake(
     )
     chat = Pipeline(
         model_id="fake-chat",
-        aliases=("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview"),
+        aliases=CHAT_ALIASES,
         stage_names=("thinker", "talker", "code2wav"),
         handles=chat_faces,
         final_stage_ids=frozenset({0, 2}),

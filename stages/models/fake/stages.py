@@ -15,6 +15,7 @@ import numpy as np
 
 from stages.contract.errors import RequestError
 from stages.contract.messages import (
+    OUTPUT_RATE_HZ,
     AudioChunk,
     AudioEnd,
     Candidate,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
-RATE_HZ = 24_000
 FRAME_SAMPLES = 240  # 10 ms
 FRAMES_PER_LETTER = 2
 VOICES = {"fake-low": 110.0, "fake-high": 220.0}  # Hz of the lowest tone
@@ -227,15 +227,15 @@ class FakeCode2Wav(_Fake[_Sound]):
         for request_id in room:
             sound = self._requests[request_id]
             if not sound.frames:
-                tokens = math.ceil(sound.num_samples / RATE_HZ / 0.05)
+                tokens = math.ceil(sound.num_samples / OUTPUT_RATE_HZ / 0.05)
                 yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
                 continue
             samples = _tone(sound.frames.popleft().frames[:, 0])
             sound.num_samples += len(samples)
-            yield Emit(request_id, AudioChunk(samples, RATE_HZ))
+            yield Emit(request_id, AudioChunk(samples, OUTPUT_RATE_HZ))
 
 
 def _tone(pitches_hz: np.ndarray) -> np.ndarray:
     """int16 [frames * 240] of a sine that is continuous over the frames of one word."""
-    phase = np.cumsum(np.repeat(pitches_hz, FRAME_SAMPLES)) * (2 * math.pi / RATE_HZ)
+    phase = np.cumsum(np.repeat(pitches_hz, FRAME_SAMPLES)) * (2 * math.pi / OUTPUT_RATE_HZ)
     return (8000 * np.sin(phase)).astype(np.int16)

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING
 import torch
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import AudioChunk, AudioEnd, Code2WavParams, LatentChunk
+from stages.contract.messages import (
+    OUTPUT_RATE_HZ,
+    AudioChunk,
+    AudioEnd,
+    Code2WavParams,
+    LatentChunk,
+)
 from stages.contract.stage import Emit, blame
 from stages.kernels.convolution import Parameters
 from stages.kernels.device import pick_device, pick_dtype
-from stages.models.piper.code2wav_request import OUTPUT_HZ, SIZES, Sound, VoiceDecoder
+from stages.models.piper.code2wav_request import SIZES, Sound, VoiceDecoder
 from stages.models.piper.hifigan import HifiGan
 from stages.models.piper.voice_file import read_voice, voice_file
 from stages.runtime.cores import FIRST_SOUNDS
@@ -107,11 +113,11 @@ class Code2WavStage:
         with blame(request_id):
             samples, captions = sound.next_samples()
         if len(samples):
-            self._playback.emit(request_id, len(samples) / OUTPUT_HZ)
-            yield Emit(request_id, AudioChunk(samples, OUTPUT_HZ, captions))
+            self._playback.emit(request_id, len(samples) / OUTPUT_RATE_HZ)
+            yield Emit(request_id, AudioChunk(samples, OUTPUT_RATE_HZ, captions))
             FIRST_SOUNDS.end(request_id)
         if sound.drained:
-            tokens = -(-sound.num_samples * _TOKENS_PER_S // OUTPUT_HZ)
+            tokens = -(-sound.num_samples * _TOKENS_PER_S // OUTPUT_RATE_HZ)
             yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
         elif not len(samples):
             yield Emit(request_id)

@@ -15,6 +15,7 @@ import numpy as np
 import soxr
 import torch
 
+from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.models.piper.caption_track import CaptionTrack
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     Pcm = np.ndarray[Any, np.dtype[np.int16]]
     Samples = np.ndarray[Any, np.dtype[np.float32]]
 
-OUTPUT_HZ = 24_000
 SIZES = (5, 16, 32, 48, 64, 96, 128)  # computed shapes; the end of a piece takes the next larger
 MAX_WAITING_FRAMES = 128
 
@@ -74,9 +74,9 @@ class Sound:
     _resampler: soxr.ResampleStream = field(init=False)
 
     def __post_init__(self) -> None:
-        rates = (self.decoder.rate_hz, OUTPUT_HZ)
+        rates = (self.decoder.rate_hz, OUTPUT_RATE_HZ)
         self._resampler = soxr.ResampleStream(*rates, 1, dtype="float32", quality="HQ")
-        self._captions = CaptionTrack(OUTPUT_HZ / self.decoder.rate_hz)
+        self._captions = CaptionTrack(OUTPUT_RATE_HZ / self.decoder.rate_hz)
 
     @property
     def has_work(self) -> bool:
@@ -119,8 +119,10 @@ class Sound:
         self.ended = True
 
     def next_samples(self) -> tuple[Pcm, tuple[Caption, ...]]:
-        """Decode one chunk, if there is one, to int16 [n] at `OUTPUT_HZ`, and what is heard in it;
-        the resampler's tail with the last. Empty where the resampler keeps all of it."""
+        """Decode one chunk, if there is one: int16 [n] at `OUTPUT_RATE_HZ`, and its captions.
+
+        The last chunk brings the resampler's tail. Empty where the resampler keeps everything.
+        """
         decoded = self._decode(self._pieces[0]) if self.has_work else np.zeros(0, np.float32)
         samples = self._resampler.resample_chunk(decoded, last=self.drained)
         self.num_samples += len(samples)

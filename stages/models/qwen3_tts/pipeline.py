@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.contract.pipeline import Pipeline, VoiceSpec
+from stages.contract.messages import OUTPUT_RATE_HZ
+from stages.contract.pipeline import SPEECH_ALIASES, Pipeline, VoiceSpec
 from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
 from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
 from stages.models.qwen3_tts.talker.model_config import read_config
-from stages.models.qwen3_tts.talker.recordings import RATE_HZ, find_recordings
+from stages.models.qwen3_tts.talker.recordings import find_recordings
 from stages.models.qwen3_tts.talker.vocabulary import TextVocabulary
 from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.executors.startup import StageClass
@@ -88,7 +89,7 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
     vocabulary = TextVocabulary(folder)
     speech = Pipeline(
         model_id=folder.name if Path(model).expanduser().is_dir() else model,
-        aliases=("tts-1", "tts-1-hd", "gpt-4o-mini-tts"),
+        aliases=SPEECH_ALIASES,
         stage_names=("talker", "code2wav"),
         handles=faces,
         final_stage_ids=frozenset({1}),
@@ -107,7 +108,7 @@ def _voices(
     config: QwenTtsConfig, languages: tuple[str, ...], recordings: Path | None
 ) -> tuple[VoiceSpec, ...]:
     """The checkpoint's speakers, the designed voice, or the recordings as they are now."""
-    make = partial(VoiceSpec, rate_hz=RATE_HZ, languages=languages)
+    make = partial(VoiceSpec, rate_hz=OUTPUT_RATE_HZ, languages=languages)
     if config.kind == "custom_voice":
         return tuple(make(name, ANY_LANGUAGE) for name in config.speakers)
     if config.kind == "voice_design":

@@ -50,7 +50,7 @@ class Executor(ABC):
         self.num_reports = 0  # since the server began; a sign of life
         self.num_starts = 0
         self.num_live = 0  # requests that are bound to the worker; its seats count
-        self.figures = StepStats()
+        self.step_stats = StepStats()
         self._make_stage = partial(stage, *args)
         self._ports: list[Position] = []
         self._seats: list[Replica] = []
@@ -207,7 +207,7 @@ class Executor(ABC):
         ahead_s = self._clock_map.ahead_s(told.sent_at, asyncio.get_running_loop().time())
         for step in told.steps:
             if step.counts:
-                self.figures.note(step)
+                self.step_stats.note(step)
             began_at, ended_at = step.began_at + ahead_s, step.ended_at + ahead_s
             for (face, request_id), num in step.num_chunks.items():
                 self._seats[face].worked(request_id, began_at, ended_at, num)

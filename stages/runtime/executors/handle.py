@@ -12,10 +12,10 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
+from stages.contract.channel import Channel
 from stages.contract.errors import UnavailableError, WorkerDiedError
 from stages.contract.messages import Request, StageInput, StageOutput
 from stages.contract.work import StageWork
-from stages.runtime.channel import Channel
 from stages.runtime.worker.control import Abort, AbortDone, Credit, Output, Submit
 
 if TYPE_CHECKING:

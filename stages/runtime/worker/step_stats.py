@@ -10,12 +10,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from stages.runtime.histogram import Histogram
+from stages.contract.histogram import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from stages.runtime.histogram import HistogramCounts
+    from stages.contract.histogram import HistogramCounts
 
 ServerT = TypeVar("ServerT")
 

@@ -11,13 +11,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from stages.contract.errors import CheckpointError
+from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.weights.json_file import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MODEL_TYPE = "qwen3_tts_tokenizer_12hz"
-RATE_HZ = 24_000
 
 _ONLY = {"hidden_act": "silu", "rope_scaling": None, "attention_bias": False}
 
@@ -54,11 +54,13 @@ def read_codec_config(folder: Path) -> CodecConfig:
     a choice that is not computed here."""
     path = folder / "config.json"
     values = read_json(path)
-    kind, rate_hz = values.get("model_type"), values.get("output_sample_rate", RATE_HZ)
+    kind, rate_hz = values.get("model_type"), values.get("output_sample_rate", OUTPUT_RATE_HZ)
     if kind != MODEL_TYPE:
         raise CheckpointError(f"{path}: model_type is {kind!r}, not {MODEL_TYPE!r}")
-    if rate_hz != RATE_HZ:
-        raise CheckpointError(f"{path}: output_sample_rate is {rate_hz!r}; only {RATE_HZ} is known")
+    if rate_hz != OUTPUT_RATE_HZ:
+        raise CheckpointError(
+            f"{path}: output_sample_rate is {rate_hz!r}; only {OUTPUT_RATE_HZ} is known"
+        )
     config = _decoder(path, values.get("decoder_config") or {})
     hop = values.get("decode_upsample_rate", config.hop)
     if hop != config.hop:

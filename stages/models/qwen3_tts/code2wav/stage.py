@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import AudioChunk, AudioEnd, CodecChunk
+from stages.contract.messages import OUTPUT_RATE_HZ, AudioChunk, AudioEnd, CodecChunk
 from stages.contract.stage import Emit
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import enter_stream, pick_device, pick_dtype
 from stages.models.qwen3_tts.code2wav.batches import FRAMES, Batches
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
-from stages.models.qwen3_tts.code2wav.model_config import RATE_HZ, read_codec_config
+from stages.models.qwen3_tts.code2wav.model_config import read_codec_config
 from stages.models.qwen3_tts.code2wav.sound import Sound
 from stages.runtime.deadlines import Playback
 from stages.weights.safetensors import Weights
@@ -98,7 +98,7 @@ class QwenCode2WavStage:
         """How many frames to gather before a request is decoded."""
         if self._sounds[request_id].num_unheard:
             return 1
-        frames_left = self._playback.left_s(request_id) * RATE_HZ / self._decoder.config.hop
+        frames_left = self._playback.left_s(request_id) * OUTPUT_RATE_HZ / self._decoder.config.hop
         return max([size for size in FRAMES if size <= frames_left / 2], default=1)
 
     def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
@@ -119,8 +119,8 @@ class QwenCode2WavStage:
             sound = self._sounds[request_id]
             if num_heard := sound.hear(num_frames):
                 heard = row[len(row) - num_heard * sound.hop :]
-                self._playback.emit(request_id, len(heard) / RATE_HZ)
-                yield Emit(request_id, AudioChunk(heard, RATE_HZ, sound.captions()))
+                self._playback.emit(request_id, len(heard) / OUTPUT_RATE_HZ)
+                yield Emit(request_id, AudioChunk(heard, OUTPUT_RATE_HZ, sound.captions()))
             yield from self._end(request_id)
 
     def _choose(self, urgent: list[str]) -> tuple[list[str], int]:

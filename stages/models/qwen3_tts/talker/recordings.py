@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.contract.messages import VoiceFile
+from stages.contract.messages import OUTPUT_RATE_HZ, VoiceFile
 from stages.weights.json_file import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-RATE_HZ = 24_000
 
 Samples = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -56,7 +55,7 @@ def write_recording(
     with wave.open(str(part), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(RATE_HZ)
+        file.setframerate(OUTPUT_RATE_HZ)
         file.writeframes(np.rint(np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
     part.replace(sound)
 
@@ -66,8 +65,8 @@ def read_recording(path: Path) -> Recording:
     try:
         with wave.open(str(path), "rb") as file:
             shape = file.getnchannels(), file.getsampwidth(), file.getframerate()
-            if shape != (1, 2, RATE_HZ):
-                raise ValueError(f"{path} is not mono, 16 bits, {RATE_HZ} Hz")
+            if shape != (1, 2, OUTPUT_RATE_HZ):
+                raise ValueError(f"{path} is not mono, 16 bits, {OUTPUT_RATE_HZ} Hz")
             data = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     except (wave.Error, EOFError) as error:
         raise ValueError(f"{path} is no WAV file: {error}") from error

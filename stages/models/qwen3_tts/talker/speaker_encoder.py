@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.weights.safetensors import Part
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from stages.models.qwen3_tts.talker.model_config import SpeakerEncoderSizes
 
-RATE_HZ = 24_000
 WINDOW = 1024
 HOP = 256
 MAX_HZ = 12_000
@@ -42,7 +42,7 @@ def mel_spectrogram(samples: Tensor, filters: Tensor) -> Tensor:
 def mel_filters(num_bins: int) -> Tensor:
     """[bins, WINDOW / 2 + 1], up to 12 kHz."""
     edges = _hz(torch.linspace(0.0, _mel(MAX_HZ), num_bins + 2, dtype=torch.float64))
-    bins = torch.linspace(0.0, RATE_HZ / 2, WINDOW // 2 + 1, dtype=torch.float64)
+    bins = torch.linspace(0.0, OUTPUT_RATE_HZ / 2, WINDOW // 2 + 1, dtype=torch.float64)
     widths = edges.diff()
     ramps = edges[:, None] - bins
     rising = -ramps[:-2] / widths[:-1, None]

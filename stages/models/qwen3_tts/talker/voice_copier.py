@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.kernels.device import bring
 from stages.models.qwen3_tts.talker.codec_encoder import CodecEncoder
 from stages.models.qwen3_tts.talker.copied_voice import CopiedVoice
-from stages.models.qwen3_tts.talker.recordings import RATE_HZ, read_recording
+from stages.models.qwen3_tts.talker.recordings import read_recording
 from stages.models.qwen3_tts.talker.speaker_encoder import SpeakerEncoder
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class VoiceCopier:
     @torch.inference_mode()
     def warm(self) -> None:
         """Copy silence. Raises CheckpointError for a tensor that is missing."""
-        for _ in self._copy(torch.zeros(RATE_HZ), 1):
+        for _ in self._copy(torch.zeros(OUTPUT_RATE_HZ), 1):
             pass
 
     def _copy(self, samples: Tensor, num_frames: int) -> Parts:

@@ -56,7 +56,7 @@ async def collect(orchestrator, request):
 
 def num_steps(workers):
     """As far as they were told."""
-    return sum(worker.figures.step_s.cumulative[-1] for worker in workers)
+    return sum(worker.step_stats.step_s.cumulative[-1] for worker in workers)
 
 
 def chat(pipeline, text, speech=None, max_tokens=100):

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from stages.contract.histogram import Histogram, HistogramCounts
 from stages.contract.work import MAX_EMITS, StageWork
-from stages.runtime.histogram import Histogram, HistogramCounts
 from stages.runtime.worker.step_stats import (
     ClockMap,
     Step,

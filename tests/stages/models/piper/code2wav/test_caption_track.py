@@ -5,9 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from stages.contract.messages import Caption, Code2WavParams, TalkerParams, TextChunk, TextSpan
+from stages.contract.messages import (
+    OUTPUT_RATE_HZ,
+    Caption,
+    Code2WavParams,
+    TalkerParams,
+    TextChunk,
+    TextSpan,
+)
 from stages.models.piper.caption_track import CaptionTrack
-from stages.models.piper.code2wav_request import OUTPUT_HZ
 
 TEXT = (
     "Hello **there**, my friend. It cost $3.50 on the [first day](http://x.y)!\n"
@@ -109,7 +115,7 @@ def test_words_are_heard_where_they_are_said_to_be(chunks_of, recognise):
     samples = np.concatenate([chunk.samples for chunk in audio])
     words = [word for chunk in audio for caption in chunk.captions for word in caption.words]
     by_text = {text[word.start : word.end]: word for word in words}
-    pad = np.zeros(OUTPUT_HZ // 2, np.int16)
+    pad = np.zeros(OUTPUT_RATE_HZ // 2, np.int16)
     cut = samples[by_text["served"].begin : by_text["bowls"].stop]
     heard = recognise(np.concatenate([pad, cut, pad])).lower()
     assert "round" in heard
@@ -137,18 +143,18 @@ def test_the_longest_pause_is_where_the_sentence_ends(chunks_of):
     _, second = sorted(pieces, key=lambda piece: piece.begin)
     loud = loud_s(np.concatenate([chunk.samples for chunk in audio]))
     at = loud[np.diff(loud).argmax() + 1]
-    assert 0 <= at - second.begin / OUTPUT_HZ < 0.3
+    assert 0 <= at - second.begin / OUTPUT_RATE_HZ < 0.3
 
 
 def loud_s(samples):
-    return np.flatnonzero(np.abs(samples) > 600) / OUTPUT_HZ
+    return np.flatnonzero(np.abs(samples) > 600) / OUTPUT_RATE_HZ
 
 
 @pytest.mark.model
 def test_silence_after_a_sentence_can_be_set(chunks_of):
     def seconds(silence_s):
         audio = chunks_of("Red\nBlue\nGreen", sentence_silence_s=silence_s)
-        return sum(len(chunk.samples) for chunk in audio) / OUTPUT_HZ
+        return sum(len(chunk.samples) for chunk in audio) / OUTPUT_RATE_HZ
 
     assert seconds(1.0) - seconds(0.0) == pytest.approx(2.0, abs=0.001)
 
