@@ -2,8 +2,8 @@
 
 torch gives up Python's lock at every operation, however small. Beside other threads at work each
 return to it can wait for a wake-up, and none of them computes: two talkers took 1.2 times as long
-for a phrase as one alone, in two processes 1.0 (docs/log.md). TorchScript runs a whole network in
-one call.
+for a phrase as one alone, in two processes 1.0 (docs/decisions/0115-torchscript-talker.md).
+TorchScript runs a whole network in one call.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _PAGEMAP = Path("/proc/self/pagemap")
 def keep_freed_memory() -> None:
     """Keep what large tensors leave for the next ones. As it is set up, glibc gives blocks of that
     size back to the kernel, which clears every page of the next one: a quarter of the time of a
-    decode (docs/log.md). Does nothing with another C library.
+    decode (docs/decisions/0064-freed-memory-is-kept.md). Does nothing with another C library.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -37,9 +37,10 @@ def give_back_freed_memory() -> None:
 
 def use_large_pages() -> None:
     """Move what is in memory now, above all weights, into pages of 2 MB. The processor finds those
-    sooner: 4 to 6% of the time of speech (docs/log.md). Only where all of one is in use already, so
-    that the process does not grow. Does nothing where the kernel cannot (Linux before 6.1, or built
-    without large pages or without telling which pages are in memory).
+    sooner: 4 to 6% of the time of speech (docs/decisions/0099-large-pages-for-weights.md).
+    Only where all of one is in use already, so that the process does not grow. Does nothing where
+    the kernel cannot (Linux before 6.1, or built without large pages or without telling which pages
+    are in memory).
     """
     if sys.platform != "linux" or not _PAGEMAP.exists():
         return

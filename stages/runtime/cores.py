@@ -2,8 +2,9 @@
 
 A step that gains from several threads asks how many are its own: all while no other worker has an
 open request, else one. torch's threads wait for each other at every operation, and beside a busy
-neighbour that takes many times longer than one thread alone (docs/log.md). Work that is far ahead
-of who reads or hears it gives way to the first sound of others. Torch-free.
+neighbour that takes many times longer than one thread alone
+(docs/decisions/0059-thinker-two-threads-when-alone.md). Work that is far ahead of who reads or
+hears it gives way to the first sound of others. Torch-free.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import threading
 
 MAX_THREADS = 2  # more were not measured
 # How often a thread of OpenMP looks for the others before it sleeps, read when torch is loaded.
-# Its own 300,000 gain nothing, and beside other programs cost a chat six times the time (docs/log).
+# Its own 300,000 gain nothing, and beside other programs cost a chat six times the time
+# (docs/decisions/0080-openmp-spins-less.md).
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # noqa: TID251 - not a setting of ours
 PATIENCE_S = 0.1  # no longer than a step may take
 

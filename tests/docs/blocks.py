@@ -49,9 +49,14 @@ class Block:
 
 
 def pages():
-    """All pages that people read, from the root; the log only tells what was."""
+    """The README and the pages of docs/, from the root. Decisions are apart."""
     found = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    return [path.relative_to(ROOT).as_posix() for path in found if path.name != "log.md"]
+    return [path.relative_to(ROOT).as_posix() for path in found]
+
+
+def decisions():
+    """The pages of docs/decisions/, its list too, from the root."""
+    return [p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs/decisions").glob("*.md"))]
 
 
 def blocks_of(page):

@@ -1,10 +1,11 @@
 """Pages as they are written: what is run and what is not is said, and links lead somewhere."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, blocks_of, pages
+from tests.docs.blocks import ROOT, blocks_of, decisions, pages
 from tests.docs.run import Page, commands_of, fits
 
 _LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
@@ -21,7 +22,7 @@ def test_each_block_is_of_a_known_kind(page):
     assert [block.name for block in blocks_of(page) if not block.is_known] == []
 
 
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize("page", [*pages(), *decisions()])
 def test_links_lead_to_files_and_headings(page):
     for link in _LINK.findall((ROOT / page).read_text()):
         name, _, anchor = link.partition("#")
@@ -34,6 +35,13 @@ def test_the_index_names_every_page():
     index = (ROOT / "docs" / "README.md").read_text()
     names = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert {name for name in names if name not in index} == set()
+
+
+def test_the_list_of_decisions_gives_each_title():
+    listing = (ROOT / "docs/decisions/README.md").read_text()
+    for page in decisions()[:-1]:  # the last is the list itself
+        title = (ROOT / page).read_text().partition("\n")[0].removeprefix("# ")
+        assert f"- [{title}]({Path(page).name})" in listing, page
 
 
 def test_the_index_says_where_blocks_are_not_run():

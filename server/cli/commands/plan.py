@@ -15,7 +15,8 @@ EXAMPLES = """\
   nano-omni plan --rate 3 --stage talker=2:3:19 --stage code2wav=4:3:24
 """
 LOAD_OPTIONS = ("rate", "stream_s", "first_s", "chunk_s", "run_s", "seed", "cells")
-DEFAULT_LAYOUT = ("talker=1:3:19", "code2wav=1:3:24")  # as measured: docs/log.md
+# As measured: docs/decisions/0006-decoder-context-trimmed.md
+DEFAULT_LAYOUT = ("talker=1:3:19", "code2wav=1:3:24")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

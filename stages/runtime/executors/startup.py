@@ -37,7 +37,8 @@ def bring_up(make_stage: Callable[[], Stage]) -> Stage:
     """A stage that is loaded and warm, on one torch thread.
 
     Stages share the cores, and torch's threads wait for each other at every operation: with two of
-    them beside another busy process, steps of 40 ms took up to 2.3 s (docs/log.md).
+    them beside another busy process, steps of 40 ms took up to 2.3 s
+    (docs/decisions/0002-one-torch-thread-per-stage.md).
     """
     keep_freed_memory()
     stage = make_stage()

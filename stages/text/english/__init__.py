@@ -1,8 +1,8 @@
 """English as it is spoken: numbers, dates, money, measures, names and signs written out.
 
 Rules in a fixed order over one piece of text, so that time is linear in the text. Packages for
-this were measured first (docs/log.md): the best reads 68% of the test table right, at 20 to 40 ms
-each, and none says which words stand for what.
+this were measured first (docs/decisions/0027-own-english-rules.md): the best reads 68% of the test
+table right, at 20 to 40 ms each, and none says which words stand for what.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def choose(logits: Tensor, chance: Tensor, choice: SamplingConfig) -> Tensor:
     (Holtzman et al. 2020); of these the one that is wished most, with noise of Gumbel's kind. To
     draw by inversion would be less work, but has 50 limits that the rounding of a batch can move
     over a number: with it 1 of 7,000 draws changed with the company, where here two wishes have to
-    be equal (docs/log.md).
+    be equal (docs/decisions/0043-gumbel-noise.md).
     """
     if choice.temperature == 0:
         return logits.argmax(-1)
