@@ -61,6 +61,7 @@ def test_graphs_and_company_change_no_code(kind, checkpoints):
     assert Driver(stage, eight()).run().frames == expected
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")  # torch calls it a prototype
 def test_codes_stay_on_the_device_and_a_step_waits_for_its_event_only(checkpoints):
     stage = started(checkpoints["custom_voice"], max_rows=4)
     for request_id in "abc":
