@@ -29,7 +29,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --require-virtualenv
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance docs fuzz read-back qwen3-tts image image-test image-test-ray bench bench-quick bench-gpu format lint types layers house spec spec-check
+.PHONY: help setup setup-dev setup-ray serve say test test-ray browser screenshots check verify conformance docs fuzz read-back qwen3-tts image image-test image-test-ray bench bench-quick bench-gpu gpu-first format lint types layers house spec spec-check
 
 help:  ## Print this list
 	@sed -n 's/^#\( \|$$\)//p' Makefile | head -9
@@ -95,7 +95,7 @@ bench: .venv/bench.stamp  ## Measure beside the rivals (half an hour, nothing el
 bench-quick: .venv/bench.stamp  ## The same at 1 and 8 at once only, some minutes
 	$(BIN)/python -m benchmarks --quick
 
-verify: check conformance docs fuzz read-back qwen3-tts image-test image-test-ray  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
+verify: check conformance docs fuzz read-back qwen3-tts gpu-first image-test image-test-ray  ## The slower checks on top: clients, fuzzing, the image, long runs and storms
 	STATE_MACHINE_EXAMPLES=3000 STORM_REQUESTS=600 $(BIN)/pytest tests/orchestrator/test_state_machine.py tests/chaos
 
 conformance: setup-dev  ## Other people's clients, each in an environment of its own
@@ -120,6 +120,10 @@ qwen3-tts: setup-dev  ## Compare the stored values of Qwen3-TTS with what the pu
 bench-gpu: setup-dev  ## Test and measure Qwen3-TTS 1.7B on a CUDA device, random weights
 	$(BIN)/pytest tests/gpu
 	$(BIN)/python -m benchmarks.gpu
+
+gpu-first: setup-dev  ## Check on the CPU, in small, that benchmarks/gpu/first.py runs to its end
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	$(BIN)/python benchmarks/gpu/first.py --tiny --device cpu --out "$$folder"
 
 image:  ## Build the container image nano-omni:cpu
 	docker build -f docker/Dockerfile -t nano-omni:$(TORCH) --build-arg ESPEAK=$(ESPEAK) \
