@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from stages.kernels.device import bring
+from stages.kernels.splitmix64 import uniform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from stages.contract.messages import Sampling
 
-_MASK = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
 _MIN_TEMPERATURE = 1e-6
 # A weight of e^-80 is never drawn with 32 bits of chance. Exponentials that are no normal numbers,
 # from e^-87 on, take 16 times as long, 0.4 ms a row at a low temperature; that of -inf is slow too.
@@ -98,18 +97,6 @@ def _shaped(logits: Tensor, draw: Draw) -> Tensor:
         allowed = torch.from_numpy(draw.allowed).to(logits.device)
         logits = logits.masked_fill(~allowed, -math.inf)
     return logits
-
-
-def uniform(seed: int, number: int) -> float:
-    """A number in [0, 1), 32 bits of it random: SplitMix64 (Steele et al. 2014), started twice."""
-    return (_mix(_mix(seed) + number * _GOLDEN) >> 32) / (1 << 32)
-
-
-def _mix(state: int) -> int:
-    z = (state + _GOLDEN) & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
 
 
 def _is_plain(draw: Draw) -> bool:

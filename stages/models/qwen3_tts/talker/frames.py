@@ -15,8 +15,9 @@ import torch
 
 from stages.kernels.attention import SpanBatch, rows_batch
 from stages.kernels.kv_cache import Slab
+from stages.kernels.splitmix64 import random_bits
 from stages.models.qwen3_tts.talker.model_config import SUPPRESSED
-from stages.models.qwen3_tts.talker.sampling import chances, choose, penalised
+from stages.models.qwen3_tts.talker.sampling import choose, penalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +107,7 @@ class FrameTable:
         """Complete the present frame of the first rows: `frames`."""
         groups = torch.arange(self._config.num_groups, device=self._frame.device)
         numbers = self._frame[:num_rows, None] * len(groups) + groups
-        chance = chances(self._seed[:num_rows, None], numbers)
+        chance = random_bits(self._seed[:num_rows, None], numbers)
 
         def chosen(logits: Tensor, group: int) -> Tensor:
             return choose(logits, chance[:, group], self._config.rest)
@@ -139,5 +140,5 @@ class FrameTable:
         logits = logits.masked_fill(self._never, -torch.inf)
         early = (frame < MIN_FRAMES)[:, None]
         logits = logits.masked_fill(early & self._end, -torch.inf)
-        chance = chances(self._seed[rows], frame * config.num_groups)
+        chance = random_bits(self._seed[rows], frame * config.num_groups)
         return choose(logits, chance, config.first)

@@ -10,41 +10,24 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stages.kernels.splitmix64 import SIGNED_GOLDEN, mix, shift_right
+
 if TYPE_CHECKING:
     from torch import Tensor
 
     from stages.models.qwen3_tts.talker.model_config import SamplingConfig
 
-_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
-_FACTORS = ((30, 0xBF58476D1CE4E5B9 - (1 << 64)), (27, 0x94D049BB133111EB - (1 << 64)))
 _BITS = 24  # as many as a float32 holds
-
-
-def chances(seeds: Tensor, numbers: Tensor) -> Tensor:
-    """64 random bits for int64 seeds and numbers (SplitMix64, Steele et al. 2014, twice)."""
-    return _mix(_mix(seeds) + numbers * _GOLDEN)
 
 
 def gumbel(chance: Tensor, codes: Tensor) -> Tensor:
     """What each code [rows, codes] is to be wished in addition, by its row's chance [rows]."""
-    bits = _shifted(_mix(chance[:, None] + codes * _GOLDEN), 64 - _BITS)
+    bits = shift_right(mix(chance[:, None] + codes * SIGNED_GOLDEN), 64 - _BITS)
     return -(-((bits.float() + 0.5) / (1 << _BITS)).log()).log()
 
 
-def _mix(state: Tensor) -> Tensor:
-    z = state + _GOLDEN
-    for bits, factor in _FACTORS:
-        z = (z ^ _shifted(z, bits)) * factor
-    return z ^ _shifted(z, 31)
-
-
-def _shifted(z: Tensor, bits: int) -> Tensor:
-    """A logical shift to the right: torch's keeps the sign."""
-    return (z >> bits) & ((1 << (64 - bits)) - 1)
-
-
 def choose(logits: Tensor, chance: Tensor, choice: SamplingConfig) -> Tensor:
-    """Logits [rows, vocabulary], `chances` [rows] → codes [rows].
+    """Logits [rows, vocabulary], `random_bits` [rows] → codes [rows].
 
     Temperature, then the `top_k` likeliest, then those of them that together reach `top_p`
     (Holtzman et al. 2020); of these the one that is wished most, with noise of Gumbel's kind. To

@@ -4,11 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from stages.contract.messages import Sampling
-from stages.models.llama.sampling import Draw, check_sampling, sample, score, uniform
+from stages.models.llama.sampling import Draw, check_sampling, sample, score
 
 LOGITS = torch.tensor([1.0, 3.0, 2.0, -math.inf, 0.0])
 
@@ -52,15 +50,6 @@ def test_top_p_counts_what_top_k_left():
 def test_top_p_of_a_flat_distribution_goes_beyond_the_candidates():
     flat = torch.zeros(4000)
     assert len(set(drawn(Sampling(1, 1.0, top_p=0.9), logits=flat).tolist())) > 1000
-
-
-@given(st.integers(-(2**70), 2**70), st.integers(0, 10_000))
-def test_chance_is_a_function_of_seed_and_number(seed, number):
-    chance = uniform(seed, number)
-    assert 0 <= chance < 1
-    assert chance == uniform(seed, number)
-    assert chance != uniform(seed + 1, number)
-    assert uniform(seed, number + 1) != uniform(seed + 1, number)
 
 
 def test_a_row_draws_the_same_alone_and_beside_others():
