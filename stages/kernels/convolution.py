@@ -1,14 +1,13 @@
-"""Convolutions over time that the acoustic models share, and the trimming of their context.
+"""Convolutions over time that the acoustic models share, and windows that trim their context.
 
-A signal is a matrix [time, channels], one row per frame. On a CPU that layout, seen as an image
-of height 1 with its channels last, takes 0.65 of the time of the usual [channels, time].
-A window of a longer signal gives exact rows where it holds `reach` more rows on each side, or
-where it ends as the signal does: beyond both ends there are zeros, as in the whole.
+A signal is a matrix [time, channels], one row per frame. On a CPU this layout takes 0.65 of the
+time of the usual [channels, time], because it is an image of height 1 with its channels last.
+A convolution of a window equals that of the whole signal if the window holds `reach` more rows on
+each side. Beyond the ends of the signal these rows are zeros, as in the whole.
 """
 
 from __future__ import annotations
 
-from ctypes import string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,71 +15,79 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stages.kernels.linear import can_lay_out, lay_out, product
+from stages.kernels.linear import lay_out, product
+from stages.kernels.private_ops import (
+    convolution_works,
+    convolve,
+    convolve_add,
+    convolve_add_,
+    laid_out_bytes,
+    reorder_convolution,
+)
 
 if TYPE_CHECKING:
     from stages.weights.onnx import OnnxWeights
 
-_BLOCK = 16
+_BLOCK = 16  # rows
 _SMALL_BLOCK = 8
-_LARGE_WEIGHT = 2**18
+_LARGE_WEIGHT = 2**18  # numbers
 _FEW_ROWS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Weights of one model, on one device, in one dtype; convolutions are made from them."""
+    """The weights of one model, for one device and one dtype. Makes its convolutions."""
 
     onnx: OnnxWeights
     device: torch.device
     dtype: torch.dtype
 
     def tensor(self, name: str) -> Tensor:
-        """The parameter `name`; KeyError if the voice has none."""
+        """The parameter `name`. Raises KeyError if the model does not have it."""
         return torch.tensor(self.onnx.tensors[name], device=self.device, dtype=self.dtype)
 
     def optional(self, name: str) -> Tensor | None:
-        """The parameter `name`, or None if the voice has none."""
+        """The parameter `name`, or None if the model does not have it."""
         return self.tensor(name) if name in self.onnx.tensors else None
 
     def has(self, module: str) -> bool:
-        """Whether the voice has this convolution."""
+        """Whether the model has this convolution."""
         return module in self.onnx.convolutions
 
     def count(self, pattern: str) -> int:
-        """How many convolutions there are with a name like `pattern`, its {} counting from 0."""
+        """How many convolutions have the name `pattern` with 0, 1, 2, ... in place of its {}."""
         number = 0
         while self.has(pattern.format(number)):
             number += 1
         return number
 
     def convolution(self, module: str) -> tuple[Tensor, Tensor]:
-        """Weight [out, in, size] and bias [out] of a convolution."""
+        """Weight [out, in, size] and bias [out]; a missing bias is zeros."""
         weight = self.tensor(f"{module}.weight")
         bias = self.optional(f"{module}.bias")
         return weight, weight.new_zeros(len(weight)) if bias is None else bias
 
     def conv(self, module: str) -> Conv:
-        """The convolution of this name, its dilation from the file, for long signals."""
+        """The convolution with the dilation that the file gives it, for long signals."""
         return Conv(*self.convolution(module), self.onnx.convolutions[module]["dilations"][0])
 
     def dense(self, module: str) -> Dense:
-        """The convolution of this name, its dilation from the file."""
+        """The convolution with the dilation that the file gives it, for short, wide signals."""
         dilation = self.onnx.convolutions[module]["dilations"][0]
         return Dense(*self.convolution(module), dilation)
 
     def optional_dense(self, module: str) -> Dense | None:
-        """The convolution of this name, or None if the voice has none."""
+        """`dense`, or None if the model does not have this convolution."""
         return self.dense(module) if self.has(module) else None
 
 
 class Dense(nn.Module):
-    """[time, in] to [time, out] as one matrix product; `reach` rows to each side are read.
+    """A convolution [time, in] → [time, out] as one matrix product; it reads `reach` rows per side.
 
-    For the short, wide signals of the text side. oneDNN's convolution lays out its weights anew in
-    every call, which is half of the time there, and a number of rows that it has not seen costs a
-    millisecond and 0.2 MB: so the weights are laid out once, and rows are computed in blocks of 16.
-    Up to 128 rows of a large weight, in blocks of 8: those are what first audio waits for.
+    For short, wide signals, such as those of text. oneDNN's convolution would lay out its weights
+    in every call, which is half of the time there. Each new number of rows would cost 1 ms and 0.2
+    MB. So the weights are laid out once, and rows are computed in blocks of 16. For large weights
+    and at most 128 rows the block is 8 rows, because first audio waits for these.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1) -> None:
@@ -92,38 +99,38 @@ class Dense(nn.Module):
         columns = weight.transpose(1, 2).reshape(len(weight), -1).contiguous()
         self._weight, self._bias = lay_out(columns), bias
         self._few_block = _SMALL_BLOCK if weight.numel() >= _LARGE_WEIGHT else _BLOCK
-        self._block, self._few_rows = _BLOCK, _FEW_ROWS  # a constant is not seen from TorchScript
+        self._block, self._few_rows = _BLOCK, _FEW_ROWS  # TorchScript does not see module constants
 
     def forward(self, rows: Tensor) -> Tensor:
-        """The same number of rows; there are zeros beyond both ends."""
+        """Convolve a whole signal: as many rows as it has, with zeros beyond both ends."""
         if self.reach:
             rows = functional.pad(rows, [0, 0, self.reach, self.reach])
-        return self.inner(rows)
+        return self.valid(rows)
 
-    def inner(self, rows: Tensor) -> Tensor:
-        """Of rows of which the first and last `reach` are context, those between."""
-        return self.blocks(rows)[: len(rows) - 2 * self.reach]
+    def valid(self, rows: Tensor) -> Tensor:
+        """Convolve without padding: the first and last `reach` rows are only context."""
+        return self.valid_padded(rows)[: len(rows) - 2 * self.reach]
 
-    def blocks(self, rows: Tensor) -> Tensor:
-        """The same, and after them rows without a meaning, to the end of a block."""
+    def valid_padded(self, rows: Tensor) -> Tensor:
+        """As `valid`, followed by rows of undefined content up to the end of a block."""
         num_rows = len(rows) - 2 * self.reach
         block = self._few_block if num_rows <= self._few_rows else self._block
         columns = _columns(rows, num_rows, self._size, self._dilation, block)
         return product(columns, self._weight, self._bias)
 
 
-def whole_blocks(num_rows: int, block: int = _BLOCK) -> int:
-    """This many rows or a few more: as many as go through any `Dense` of size 1 as they are."""
+def padded_length(num_rows: int, block: int = _BLOCK) -> int:
+    """`num_rows` rounded up to whole blocks: a `Dense` of size 1 takes these without a copy."""
     return -(-num_rows // block) * block
 
 
 def _columns(rows: Tensor, num_rows: int, size: int, dilation: int, block: int) -> Tensor:
-    """[num_rows, size * channels], and rows of zeros to the end of a block: what each output of a
-    convolution over `rows` reads."""
+    """What each output of a convolution over `rows` reads: [num_rows, size * channels], followed by
+    rows of zeros up to the end of a block."""
     if size == 1 and num_rows % block == 0:
         return rows
     channels, step = rows.shape[1], rows.stride(0)
-    columns = rows.new_empty([whole_blocks(num_rows, block), size, channels])
+    columns = rows.new_empty([padded_length(num_rows, block), size, channels])
     read = rows.as_strided([num_rows, size, channels], [step, step * dilation, 1])
     columns[:num_rows].copy_(read)
     columns[num_rows:].zero_()
@@ -131,10 +138,9 @@ def _columns(rows: Tensor, num_rows: int, size: int, dilation: int, block: int) 
 
 
 class Depthwise(nn.Module):
-    """Each channel of [time, channels] convolved by itself; `reach` rows to each side are read.
+    """A convolution of each channel of [time, channels] by itself; it reads `reach` rows per side.
 
-    A few products per value, which the general forms would lay out a matrix for, and that anew for
-    each length.
+    It takes a few products per value. The general forms would build a matrix for each length.
     """
 
     def __init__(self, parameters: Parameters, module: str) -> None:
@@ -146,7 +152,7 @@ class Depthwise(nn.Module):
         self.reach = (len(self._taps) - 1) // 2 * self._dilation
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Of rows of which the first and last `reach` are context, those between."""
+        """Convolve without padding: the first and last `reach` rows are only context."""
         num_rows = len(rows) - 2 * self.reach
         out = torch.addcmul(self._bias, rows[:num_rows], self._taps[0])
         for number, tap in enumerate(self._taps[1:], 1):
@@ -156,10 +162,10 @@ class Depthwise(nn.Module):
 
 
 class Conv:
-    """[time, in] to [time / stride, out], for long signals; `reach` rows at each end are only read.
+    """A convolution [time, in] → [time / stride, out] for long signals, without padding.
 
-    On a CPU oneDNN wants the weight in a layout that depends on the length of the signal, if only
-    for some lengths, and half a megabyte of code for each length, so those had better be few.
+    The first and last `reach` rows are only context. Use few different lengths: on a CPU oneDNN
+    generates half a megabyte of code for each, and for some it wants another layout of the weight.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dilation: int = 1, stride: int = 1) -> None:
@@ -168,13 +174,12 @@ class Conv:
         self._weight = weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         self._bias = bias
         self._stride, self._dilation = (1, stride), (1, dilation)
-        self._laid_out: dict[int, Tensor] | None = {} if can_lay_out(weight) else None
+        self._laid_out: dict[int, Tensor] | None = {} if _can_lay_out(weight) else None
 
     def __call__(
         self, rows: Tensor, plus: Tensor | None = None, *, in_place: bool = False
     ) -> Tensor:
-        """The convolution of `rows`, and `plus` added to it where it is given, which may be lost if
-        it is to be `in_place`."""
+        """The convolution of `rows`, plus `plus` if given. `in_place` allows overwriting `plus`."""
         if self._laid_out is None:
             image = rows.view(1, 1, *rows.shape).permute(0, 3, 1, 2)
             image = functional.conv2d(
@@ -186,42 +191,49 @@ class Conv:
         num_rows = image.shape[3]
         weight = self._laid_out.get(num_rows)
         if weight is None:
-            weight = torch.ops.mkldnn._reorder_convolution_weight(self._weight, *shape, image.shape)
-            same = (
-                known for known in list(self._laid_out.values()) if _bytes(known) == _bytes(weight)
-            )
-            weight = self._laid_out[num_rows] = next(same, weight)
-        ops, how = torch.ops.mkldnn, (weight, self._bias, *shape)
+            weight = self._lay_out(num_rows, image.shape)
+        how = (weight, self._bias, *shape)
         if plus is None:
-            return _rows(ops._convolution_pointwise.default(image, *how, "none", [], ""))
+            return _rows(convolve(image, *how, "none", [], ""))
         add = ("add", None, None, (), None)
         if in_place:
-            ops._convolution_pointwise_.binary(_image(plus), image, *how, *add)
+            convolve_add_(_image(plus), image, *how, *add)
             return plus
-        return _rows(ops._convolution_pointwise.binary(image, _image(plus), *how, *add))
+        return _rows(convolve_add(image, _image(plus), *how, *add))
+
+    def _lay_out(self, num_rows: int, image_shape: torch.Size) -> Tensor:
+        """The weight in the layout for `num_rows`; equal layouts share their memory."""
+        assert self._laid_out is not None
+        shape = ((0, 0), self._stride, self._dilation, 1)
+        weight: Tensor = reorder_convolution(self._weight, *shape, image_shape)
+        content = laid_out_bytes(weight)
+        known = list(self._laid_out.values())
+        same = (each for each in known if laid_out_bytes(each) == content)
+        return self._laid_out.setdefault(num_rows, next(same, weight))
 
 
-def _bytes(laid_out: Tensor) -> bytes:
-    address, num_bytes = torch.ops.mkldnn.data_ptr(laid_out), torch.ops.mkldnn._nbytes(laid_out)
-    return string_at(address, num_bytes)
+def _can_lay_out(weight: Tensor) -> bool:
+    return weight.device.type == "cpu" and convolution_works(weight.dtype)
 
 
 def _image(rows: Tensor) -> Tensor:
+    """Rows as an image [1, channels, 1, rows] with its channels last: a view."""
     num_rows, channels = rows.shape
     size = num_rows * channels
     return rows.as_strided((1, channels, 1, num_rows), (size, 1, size, channels))
 
 
 def _rows(image: Tensor) -> Tensor:
+    """The inverse of `_image`."""
     _, channels, _, num_rows = image.shape
     return image.as_strided((num_rows, channels), (channels, 1))
 
 
-class Up:
-    """[time, in] to [time * stride, out]: a transposed convolution, as one over the inputs.
+class Upsampling:
+    """A transposed convolution [time, in] → [time * stride, out], as a convolution of the inputs.
 
-    Without its padding, the `stride` outputs at an input are sums over it and the size / stride - 1
-    inputs before. `scale` multiplies what is read.
+    Each input has `stride` outputs. Without padding these are sums over the input and the
+    size / stride - 1 inputs before it. `scale` multiplies the inputs.
     """
 
     def __init__(self, parameters: Parameters, module: str, scale: float) -> None:
@@ -238,14 +250,16 @@ class Up:
         self._conv = Conv(weight, bias.repeat(self.stride))
 
     def __call__(self, rows: Tensor, cut: int) -> Tensor:
-        """The `stride` outputs for each row, without the first and last `cut`, which have to be as
-        many as read what is not there."""
+        """The `stride` outputs of each row, without the first and last `cut` of them.
+
+        `cut` has to cover all outputs that read rows beyond these.
+        """
         out = self._conv(rows).view(-1, self.num_out)
         begin = cut + self._padding - (self._taps - 1) * self.stride
         return out[begin : begin + len(rows) * self.stride - 2 * cut]
 
     def reach(self, num_rows: int) -> int:
-        """How many rows beside a window are read for its outputs and `num_rows` more on a side."""
+        """How many rows on each side of a window are read for `num_rows` more outputs per side."""
         left = (num_rows + self._taps * self.stride - 1 - self._padding) // self.stride
         right = (num_rows + self._padding - 1) // self.stride + 1
         return max(left, right)
@@ -253,10 +267,10 @@ class Up:
 
 @dataclass(slots=True)
 class Window:
-    """Rows of a longer signal, of which the first and the last `context` are not its own.
+    """Rows of a longer signal: the window's own rows, and `context` more rows at each end.
 
-    To keep its shape where the signal ends, a window may hold rows from beyond: the outermost
-    `blank_left` and `blank_right`. They have to be zero whenever they are read.
+    To keep its shape at an end of the signal, a window may hold rows from beyond it: its outermost
+    `blank_left` and `blank_right` rows. They must be zero whenever they are read.
     """
 
     rows: Tensor
@@ -269,31 +283,31 @@ class Window:
         """Rows that are not context."""
         return len(self.rows) - 2 * self.context
 
-    def inner(self, cut: int) -> Window:
+    def trimmed(self, cut: int) -> Window:
         """The window without `cut` rows at each end."""
-        return self.less(cut, self.rows[cut:-cut] if cut else self.rows)
+        return self.with_rows(self.rows[cut:-cut] if cut else self.rows, cut)
 
-    def less(self, cut: int, rows: Tensor) -> Window:
-        """A window of `rows`, which stand where this one's do without `cut` at each end."""
+    def with_rows(self, rows: Tensor, cut: int = 0) -> Window:
+        """A window of `rows`: the values at this window's places without `cut` at each end."""
         left, right = max(0, self.blank_left - cut), max(0, self.blank_right - cut)
         return Window(rows, self.context - cut, left, right)
 
-    def stretched(self, stride: int, cut: int, rows: Tensor) -> Window:
-        """A window of `rows`, of which `stride` stand where each one of this does, without the
-        first and last `cut`."""
+    def upsampled(self, stride: int, rows: Tensor, cut: int) -> Window:
+        """A window of `rows`: `stride` values for each of this window's places, without the first
+        and last `cut`."""
         left, right = self.blank_left * stride, self.blank_right * stride
-        return Window(self.rows, self.context * stride, left, right).less(cut, rows)
+        return Window(self.rows, self.context * stride, left, right).with_rows(rows, cut)
 
     def part(self, begin: int, end: int) -> Window:
-        """The window of own rows `begin` to `end`, with as much context."""
+        """The window of own rows `begin` to `end`, with the same context."""
         left, right = max(0, self.blank_left - begin), max(0, self.blank_right - self.num_own + end)
         return Window(self.rows[begin : end + 2 * self.context], self.context, left, right)
 
-    def blank(self, rows: Tensor) -> Window:
-        """A window of `rows`, which stand where this one's do, made zero beyond the signal's ends:
-        in place."""
+    def blanked(self, rows: Tensor) -> Window:
+        """A window of `rows` at this window's places. Sets the rows beyond the signal's ends to
+        zero, in place."""
         if self.blank_left:
             rows[: self.blank_left].zero_()
         if self.blank_right:
             rows[-self.blank_right :].zero_()
-        return self.less(0, rows)
+        return self.with_rows(rows)

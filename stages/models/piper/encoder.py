@@ -1,7 +1,7 @@
-"""The text encoder of VITS: a transformer whose attention knows how far apart two phonemes are.
+"""The text encoder of VITS: a transformer with relative positions in its attention.
 
-Relative positions up to a window (4 in Piper's voices) have learned keys and values, shared by the
-heads (Shaw et al. 2018, arXiv 1803.02155). Shapes are [phonemes, channels].
+Distances up to a window (4 in Piper's voices) have learned keys and values, shared by the heads
+(Shaw et al. 2018, arXiv 1803.02155). Shapes are [phonemes, channels].
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stages.kernels.convolution import Dense, whole_blocks
+from stages.kernels.convolution import Dense, padded_length
 
 if TYPE_CHECKING:
     from stages.kernels.convolution import Parameters
@@ -32,7 +32,7 @@ class Norm(nn.Module):
 
 
 class _Attention(nn.Module):
-    """Self-attention over a piece."""
+    """Self-attention over the phonemes of a phrase."""
 
     def __init__(self, parameters: Parameters, module: str) -> None:
         super().__init__()
@@ -45,29 +45,29 @@ class _Attention(nn.Module):
         )
         for query in (weights[0], biases[0]):
             query /= math.sqrt(self._size)
-        self._mix = Dense(torch.cat(weights), torch.cat(biases))
+        self._qkv = Dense(torch.cat(weights), torch.cat(biases))
         self._out = parameters.dense(f"{module}.conv_o")
 
-    def mix(self, rows: Tensor) -> Tensor:
+    def qkv(self, rows: Tensor) -> Tensor:
         """Queries, keys and values of all heads, side by side."""
-        return self._mix.blocks(rows)
+        return self._qkv.valid_padded(rows)
 
-    def forward(self, mix: Tensor, length: int) -> Tensor:
+    def forward(self, qkv: Tensor, length: int) -> Tensor:
         window = self._window
-        heads = mix.view(len(mix), 3, -1, self._size)
+        heads = qkv.view(len(qkv), 3, -1, self._size)
         # Each [heads, phonemes, size].
         query, key, value = heads[:length].permute(1, 2, 0, 3).unbind()
         scores = functional.pad(query @ key.transpose(1, 2), [window, window], value=-math.inf)
         self._near(scores).add_(query @ self._near_keys.T)
         weights = scores.softmax(dim=2)
         far, near = weights[:, :, window : window + length], self._near(weights)
-        mixed = mix.new_zeros([len(mix), heads.shape[2], heads.shape[3]])
+        mixed = qkv.new_zeros([len(qkv), heads.shape[2], heads.shape[3]])
         torch.add(far @ value, near @ self._near_values, out=mixed[:length].transpose(0, 1))
-        return self._out.blocks(mixed.flatten(1))
+        return self._out.valid_padded(mixed.flatten(1))
 
     def _near(self, padded: Tensor) -> Tensor:
-        """Of [heads, phonemes, phonemes with `window` more on both sides] what is within the window
-        of each phoneme, [heads, phonemes, 2 * window + 1]: a view."""
+        """The entries within the window of each phoneme, [heads, phonemes, 2 * window + 1]: a view
+        of [heads, phonemes, phonemes + 2 * window], which is padded by `window` on both sides."""
         heads, length, width = padded.shape
         shape, steps = [heads, length, 2 * self._window + 1], [length * width, width + 1, 1]
         return padded.as_strided(shape, steps)
@@ -76,8 +76,8 @@ class _Attention(nn.Module):
 class _FeedForward(nn.Module):
     """Two convolutions, the first to many channels and the second back.
 
-    What the second reads would be some copies of the widest signal of all. So it computes what each
-    row gives to its neighbours and to itself, in one product, and adds that up where it belongs.
+    As a `Dense`, the second would read several copies of the widest signal of all. Instead, one
+    product computes what each row adds to itself and to its neighbours, and these are summed.
     """
 
     def __init__(self, parameters: Parameters, module: str) -> None:
@@ -91,19 +91,19 @@ class _FeedForward(nn.Module):
         self._narrow = Dense(weights, biases.flatten())
 
     def add_to(self, rows: Tensor, length: int) -> None:
-        """Add what is made of `rows` to them, in place."""
+        """Add the result for `rows` to them, in place."""
         middle, reach = self._size // 2, self._widen.reach
-        wide = self._widen.blocks(functional.pad(rows[:length], [0, 0, reach, reach])).relu_()
-        given = self._narrow.blocks(wide)[:length].chunk(self._size, dim=1)
+        wide = self._widen.valid_padded(functional.pad(rows[:length], [0, 0, reach, reach])).relu_()
+        parts = self._narrow.valid_padded(wide)[:length].chunk(self._size, dim=1)
         own = rows[:length]
-        own += given[middle]
+        own += parts[middle]
         for distance in range(1, middle + 1):
-            own[distance:] += given[middle - distance][:-distance]
-            own[:-distance] += given[middle + distance][distance:]
+            own[distance:] += parts[middle - distance][:-distance]
+            own[:-distance] += parts[middle + distance][distance:]
 
 
 class _Layer(nn.Module):
-    """Attention and two convolutions, each added and then normalised."""
+    """Attention and feed-forward; each is added to its input, then normalised."""
 
     def __init__(self, parameters: Parameters, module: str, number: int) -> None:
         super().__init__()
@@ -112,19 +112,21 @@ class _Layer(nn.Module):
         self._feed_forward = _FeedForward(parameters, f"{module}.ffn_layers.{number}")
         self._norm_2 = Norm(parameters, f"{module}.norm_layers_2.{number}")
 
-    def forward(self, rows: Tensor, length: int, mix: Tensor | None) -> Tensor:
-        """`mix`: what attention makes of the rows first, where that is known."""
-        if mix is None:
-            mix = self.attention.mix(rows)
-        rows = self._norm_1(self.attention(mix, length).add_(rows))
+    def forward(self, rows: Tensor, length: int, qkv: Tensor | None) -> Tensor:
+        """`qkv` are the queries, keys and values of the rows, if they are known already."""
+        if qkv is None:
+            qkv = self.attention.qkv(rows)
+        rows = self._norm_1(self.attention(qkv, length).add_(rows))
         self._feed_forward.add_to(rows, length)
         normalised: Tensor = self._norm_2(rows)
         return normalised
 
 
 class TextEncoder(nn.Module):
-    """Phoneme ids [phonemes] to hidden states and to mean and log scale of the prior. Of hidden
-    states there are some more, without a meaning, to the end of a block."""
+    """Phoneme ids [phonemes] → hidden states, and mean and log scale of the prior.
+
+    The hidden states have more rows, of undefined content, up to the end of a block.
+    """
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__()
@@ -135,14 +137,14 @@ class TextEncoder(nn.Module):
         self._layers = nn.ModuleList(layers)
         self._proj = parameters.dense("enc_p.proj")
         self._embedding = embedding
-        self._first_mix = layers[0].attention.mix(embedding)  # of each id, always the same
+        self._first_qkv = layers[0].attention.qkv(embedding)  # the first layer's, of each id
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         length = len(ids)
-        ids = functional.pad(ids, [0, whole_blocks(length) - length])
+        ids = functional.pad(ids, [0, padded_length(length) - length])
         rows = functional.embedding(ids, self._embedding)
-        mix = functional.embedding(ids, self._first_mix)
+        first_qkv = functional.embedding(ids, self._first_qkv)
         for number, layer in enumerate(self._layers):
-            rows = layer(rows, length, mix if number == 0 else None)
-        mean, log_scale = self._proj.blocks(rows)[:length].chunk(2, dim=1)
+            rows = layer(rows, length, first_qkv if number == 0 else None)
+        mean, log_scale = self._proj.valid_padded(rows)[:length].chunk(2, dim=1)
         return rows, mean, log_scale

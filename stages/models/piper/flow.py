@@ -1,8 +1,7 @@
-"""The flow of VITS, inverse and in a stream: prior rows in, latent frames out, each computed once.
+"""The inverse flow of VITS as a stream: prior rows in, latent frames out, each computed once.
 
-Every layer keeps the rows that its next outputs read again, so that a slice of frames costs what
-they cost in the whole, and a phrase's state is 32 rows for each coupling. Shapes are
-[frames, channels].
+Every layer keeps the rows that its next outputs read again. So slices cost no more than the whole,
+and the state of a phrase is 32 rows for each coupling. Shapes are [frames, channels].
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from stages.kernels.torchscript import scripted
 if TYPE_CHECKING:
     from stages.kernels.convolution import Parameters
 
-_GAINS = (2.0, 1.0)  # what `_gate` wants of both halves
+_GAINS = (2.0, 1.0)  # `_gate` takes its two halves multiplied by these
 
 
 class _Layer(nn.Module):
-    """One layer of a WaveNet; its state is the rows that it reads again."""
+    """One layer of a WaveNet. Its state is the rows that the next call reads again."""
 
     def __init__(self, gate: Dense, res_skip: Dense) -> None:
         super().__init__()
@@ -34,29 +33,31 @@ class _Layer(nn.Module):
     def forward(
         self, state: Tensor, before: Tensor, bias: Tensor | None, *, last: bool
     ) -> tuple[Tensor, Tensor]:
-        """What is hidden, and what was skipped to the end, of the next rows."""
+        """The next rows' hidden and skip channels, and the new state.
+
+        `before` is the state of the last call.
+        """
         reach = self.gate.reach
         state = torch.cat([before, state])
         if last:
             state = functional.pad(state, [0, 0, 0, reach])
-        again = state[-2 * reach :].clone()
+        kept = state[-2 * reach :].clone()
         if len(state) <= 2 * reach:
-            return state[:0], again
-        gated = self.gate.blocks(state[:, : self.width])
+            return state[:0], kept
+        gated = self.gate.valid_padded(state[:, : self.width])
         if bias is not None:
             gated += bias
         state = state[reach : len(state) - reach]
-        change = self.res_skip.blocks(_gate(gated, self.width))[: len(state)]
-        return state[:, -change.shape[1] :] + change, again
+        change = self.res_skip.valid_padded(_gate(gated, self.width))[: len(state)]
+        return state[:, -change.shape[1] :] + change, kept
 
 
 class _Coupling(nn.Module):
-    """One coupling: half of the channels shifts the other by a WaveNet. `blank` is its state before
-    the first row.
+    """One coupling: a WaveNet over half of the channels shifts the other half.
 
-    What the layers skip to the end is only summed there and goes through a linear layer, `post`, so
-    each layer's weights for it have that in them already. `pre` gives its bias besides, as the
-    first of the sum.
+    `blank` is its state before the first row. The skip outputs of the layers are summed and go
+    through the linear layer `post`. So each layer's skip weights are multiplied by `post` when
+    they are loaded, and `pre` gives the bias of `post` as the first term of the sum.
     """
 
     def __init__(self, parameters: Parameters, module: str) -> None:
@@ -77,23 +78,24 @@ class _Coupling(nn.Module):
     def forward(
         self, rows: Tensor, state: list[Tensor], biases: list[Tensor] | None, *, last: bool
     ) -> tuple[Tensor, list[Tensor]]:
-        """`state`: the rows that are not given out yet, and those of each layer."""
+        """The next rows and the new state. A state is the input rows without an output yet, and
+        the state of each layer."""
         half = rows.shape[1] // 2
-        hidden = self.pre(rows[:, :half])  # and what layers skipped to the end
-        again: list[Tensor] = []
+        hidden = self.pre(rows[:, :half])  # hidden and skip channels
+        layer_states: list[Tensor] = []
         for number, layer in enumerate(self.layers):
             bias = None if biases is None else biases[number]
-            hidden, read = layer(hidden, state[1 + number], bias, last=last)
-            again.append(read)
+            hidden, layer_state = layer(hidden, state[1 + number], bias, last=last)
+            layer_states.append(layer_state)
         rows = torch.cat([state[0], rows])
         done = len(hidden)
         kept, shifted = rows[:done, :half], rows[:done, half:]
         out = torch.cat([kept, shifted + hidden[:, -half:]], dim=1)
-        return out, [rows[done:].clone()] + again  # noqa: RUF005 - TorchScript has no other
+        return out, [rows[done:].clone()] + layer_states  # noqa: RUF005 - TorchScript has no unpacking
 
 
 class _Couplings(nn.Module):
-    """All of them, in one call: rows of the prior to frames, and the states after those."""
+    """All couplings in one call: rows of the prior → frames, and the new states."""
 
     def __init__(self, couplings: list[_Coupling]) -> None:
         super().__init__()
@@ -102,19 +104,19 @@ class _Couplings(nn.Module):
     def forward(
         self, rows: Tensor, states: list[list[Tensor]], biases: list[list[Tensor]], *, last: bool
     ) -> tuple[Tensor, list[list[Tensor]]]:
-        again: list[list[Tensor]] = []
+        new_states: list[list[Tensor]] = []
         for number, coupling in enumerate(self.couplings):
             own = biases[number] if len(biases) > 0 else None
             rows, state = coupling(rows.flip(1), states[number], own, last=last)
-            again.append(state)
-        return rows, again
+            new_states.append(state)
+        return rows, new_states
 
 
 class Flow:
-    """The weights; `reach` rows after a frame are read for it."""
+    """The weights of the flow. A frame reads `reach` rows after it."""
 
     def __init__(self, parameters: Parameters) -> None:
-        # Every second flow of VITS only swaps the halves (and has no weights).
+        # Every second flow of VITS only swaps the halves, and has no weights.
         numbers = [n for n in range(64) if parameters.has(f"flow.flows.{n}.pre")]
         names = [f"flow.flows.{n}" for n in reversed(numbers)]
         self._speakers = [parameters.optional_dense(f"{name}.enc.cond_layer") for name in names]
@@ -124,8 +126,8 @@ class Flow:
         self.run = scripted(_Couplings(couplings))
 
     def begin(self, voice: Tensor | None) -> FlowStream:
-        """One phrase. `voice` is a speaker's embedding [1, channels], or None where the voice has
-        only one."""
+        """Start a phrase. `voice` is the speaker's embedding [1, channels]; None if the voice has
+        only one speaker."""
         biases = []
         for speaker, blank in zip(self._speakers, self._blank, strict=True):
             if speaker is not None and voice is not None:
@@ -136,15 +138,17 @@ class Flow:
 
 @dataclass(slots=True)
 class FlowStream:
-    """One phrase on its way through the flow, from its first row to its last."""
+    """The state of one phrase in the flow."""
 
     _flow: Flow
     _states: list[list[Tensor]]
     _biases: list[list[Tensor]]
 
     def feed(self, rows: Tensor, *, last: bool) -> Tensor:
-        """The next rows of the prior to the next frames: behind by the flow's reach, until `last`
-        brings them all."""
+        """The next rows of the prior → the next frames.
+
+        Frames come `reach` rows late; with `last`, all remaining frames come.
+        """
         out: Tensor
         out, self._states = self._flow.run(rows, self._states, self._biases, last=last)
         return out
@@ -158,7 +162,7 @@ def _gate_of(parameters: Parameters, module: str) -> Dense:
 
 
 def _res_skip_of(parameters: Parameters, module: str, post: Tensor) -> Dense:
-    """What is added to the hidden rows (not in the last layer), and what is skipped through `post`,
+    """The residual part (none in the last layer), and the skip part multiplied by `post`
     [out, width]."""
     parts = parameters.convolution(module)
     num_res = len(parts[0]) - post.shape[1]
@@ -170,7 +174,9 @@ def _res_skip_of(parameters: Parameters, module: str, post: Tensor) -> Dense:
 
 
 def _gate(rows: Tensor, width: int) -> Tensor:
-    """tanh(a) * sigmoid(b), of rows that hold 2a and b in `width` channels each. A sigmoid is
-    vectorised and a tanh, on a CPU, takes eight times as long."""
+    """tanh(a) * sigmoid(b), for rows that hold 2a and b in `width` channels each.
+
+    tanh(a) is 2 * sigmoid(2a) - 1: on a CPU, torch's tanh takes eight times as long as its sigmoid.
+    """
     rows.sigmoid_()
     return rows[:, :width].mul_(2).sub_(1) * rows[:, width:]

@@ -15,6 +15,7 @@ import torch
 
 from stages.kernels.cuda_graphs import sizes_up_to
 from stages.kernels.device import on_device
+from stages.kernels.private_ops import find_copy_each
 from stages.models.qwen3_tts.code2wav.past import Past
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Batches:
         num_codes = num_streams * FRAMES[-1] * decoder.config.num_quantizers
         self._codes = torch.zeros(num_codes, dtype=torch.int64, device=device)
         self._graphs: dict[tuple[int, int], tuple[Callable[[], None], Tensor]] = {}
+        self._copy_each = find_copy_each()
 
     @property
     def device(self) -> torch.device:
@@ -143,5 +145,5 @@ class Batches:
         else:
             replay, samples = self._graphs[size, num_frames]
             replay()
-        torch._foreach_copy_([stream.numbers for stream in streams], list(numbers.unbind()))
+        self._copy_each([stream.numbers for stream in streams], list(numbers.unbind()))
         return samples[:count]

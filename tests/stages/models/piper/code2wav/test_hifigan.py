@@ -66,7 +66,7 @@ def test_the_whole_equals_the_textbook_form(toy, num_frames):
 
 @pytest.mark.parametrize("num_frames", [1, 16, 17, 40, 90])
 def test_a_chunk_in_tiles_equals_the_textbook_form(toy, monkeypatch, num_frames):
-    monkeypatch.setattr(hifigan, "_TILE_BYTES", 1)
+    monkeypatch.setattr(hifigan, "MAX_TILE_BYTES", 1)
     frames = frames_of(num_frames)
     samples = HifiGan(parameters_of(toy)).decode(frames, 0, num_frames, num_frames + 20)
     torch.testing.assert_close(samples, textbook(toy, frames).float(), rtol=0, atol=1e-6)
