@@ -17,7 +17,7 @@ import torch
 from benchmarks.gpu.sizes import SPEECH_TOKENIZER
 from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.kernels.cuda_graphs import CudaCapture
-from stages.kernels.device import pick_dtype
+from stages.kernels.device import AutoDtype, pick_dtype
 from stages.models.qwen3_tts.code2wav.batches import FRAMES, Batches
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
 from stages.models.qwen3_tts.code2wav.model_config import CodecConfig
@@ -70,7 +70,8 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(1)
     device, config = torch.device(options.device), real_config()
-    decoder = Decoder(config, RandomWeights(), device, pick_dtype(options.dtype))
+    dtype = pick_dtype(options.dtype, device, AutoDtype.CODEC_DECODER)
+    decoder = Decoder(config, RandomWeights(), device, dtype)
     batches = Batches(decoder, CudaCapture(device) if device.type == "cuda" else None)
     begin_s = time.perf_counter()
     batches.warm()

@@ -1,7 +1,7 @@
-"""The voices that a stage has loaded: each when it is first spoken; idle ones while there is room.
+"""Caches the voices that a stage has loaded. A voice is loaded when a request first needs it.
 
-A voice that is loaded belongs to a file as it was when it was found (`VoiceFile`): a file that was
-replaced is loaded anew, and requests that began with the old one end with it.
+The key is a file and its time of change (`VoiceFile`). A file that was replaced is loaded again;
+requests that began with the old voice end with the old voice.
 """
 
 from __future__ import annotations
@@ -19,51 +19,56 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Shared(Generic[T]):
-    """What workers in threads of this process have in common: made for the first that asks, gone
-    with the last that holds it."""
+class WeakCache(Generic[T]):
+    """Objects that workers in threads of this process share.
+
+    An object is made for the first worker that asks, and freed when no worker holds it.
+    """
 
     def __init__(self) -> None:
-        self._made: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
-        self._making = Lock()
+        self._objects: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
+        self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The one of `key`. The others wait while one is made."""
-        with self._making:
-            found = self._made.get(key)
+        """The object of `key`, made if there is none. Other threads wait while one is made."""
+        with self._lock:
+            found = self._objects.get(key)
             if found is None:
-                found = self._made[key] = make()
+                found = self._objects[key] = make()
         return found
 
 
 class VoiceCache(Generic[T]):
-    """`load` makes a voice of a file. Beyond `max_loaded`, the voice idle for longest goes."""
+    """Voices by file, made by `load`. If there are more than `max_loaded`, idle ones are evicted.
+
+    A voice is idle if no request uses it. The least recently used one goes first.
+    """
 
     def __init__(self, load: Callable[[Path], T], max_loaded: int) -> None:
         self._load = load
         self._max_loaded = max_loaded
-        self._voices: dict[VoiceFile, T] = {}  # the one used last is the last
-        self._users: dict[VoiceFile, int] = {}
+        self._voices: dict[VoiceFile, T] = {}  # the least recently used first
+        self._num_users: dict[VoiceFile, int] = {}
 
     def __len__(self) -> int:
         return len(self._voices)
 
     def open(self, file: VoiceFile) -> T:
-        """The voice, for one request more. Raises what loading raises."""
+        """The voice, for one more request. Raises what `load` raises."""
         voice = self._voices.pop(file) if file in self._voices else self._load(Path(file.path))
         self._voices[file] = voice
-        self._users[file] = self._users.get(file, 0) + 1
-        self._unload()
+        self._num_users[file] = self._num_users.get(file, 0) + 1
+        self._evict()
         return voice
 
     def close(self, file: VoiceFile) -> None:
-        """A request less. Called once for each `open` that returned."""
-        self._users[file] -= 1
-        if not self._users[file]:
-            del self._users[file]
-        self._unload()
+        """End the use by one request. Call it once for each `open` that returned."""
+        self._num_users[file] -= 1
+        if not self._num_users[file]:
+            del self._num_users[file]
+        self._evict()
 
-    def _unload(self) -> None:
-        idle = [file for file in self._voices if file not in self._users]
+    def _evict(self) -> None:
+        idle = [file for file in self._voices if file not in self._num_users]
         for file in idle[: max(0, len(self._voices) - self._max_loaded)]:
             del self._voices[file]

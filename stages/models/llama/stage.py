@@ -15,7 +15,7 @@ from safetensors import safe_open
 from stages.contract.messages import TextEnd, ThinkerParams, TokenScore
 from stages.contract.stage import Emit, blame
 from stages.kernels.attention import Segment
-from stages.kernels.device import pick_device, step_tokens
+from stages.kernels.device import AutoDtype, pick_device, pick_dtype, step_tokens
 from stages.kernels.transformer import Transformer, TransformerConfig
 from stages.models.llama.grammar import Grammars
 from stages.models.llama.packaged_model import prepare
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from stages.contract.messages import Chunk, StageParams
     from stages.kernels.kv_cache import KvCache
     from stages.models.llama.config import ThinkerConfig
-
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(slots=True)
@@ -66,7 +64,7 @@ class ThinkerStage:
     def load(self) -> None:
         """Map the converted weights (made the first time); FileNotFoundError without a package."""
         device = pick_device(self.config.device)
-        dtype = _dtype(self.config.dtype, device)
+        dtype = pick_dtype(self.config.dtype, device, AutoDtype.LANGUAGE_MODEL)
         files = prepare(self.config.cache_dir)
         settings = files.read_settings()
         self._vocabulary = Vocabulary(files.tokenizer)
@@ -196,13 +194,3 @@ def _draw(writing: Writing) -> Draw:
         allowed = None if writing.guide is None else writing.guide.allowed()
     written = writing.written if penalised else ()
     return Draw(sampling, writing.reply.num_tokens, written, allowed)
-
-
-def _dtype(name: str, device: torch.device) -> torch.dtype:
-    """`auto` is bfloat16 where the device multiplies it. ValueError for a name that is none."""
-    if name == "auto":
-        plain = device.type == "cpu" and not torch.cpu._is_avx512_bf16_supported()
-        return torch.float32 if plain else torch.bfloat16
-    if name not in _DTYPES:
-        raise ValueError(f"dtype must be auto, {' or '.join(_DTYPES)}, not {name!r}")
-    return _DTYPES[name]

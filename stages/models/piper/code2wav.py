@@ -1,8 +1,8 @@
-"""code2wav: latent frames of many requests in, 24 kHz sound out.
+"""The code2wav stage: latent frames of many requests in, 24 kHz sound out.
 
-A step decodes what is there of one request, the one whose listener runs dry first; the talker
-sends little at first, so that it is heard early. What a request sounds like does not depend on how
-its frames came, how they were cut, or on the others.
+A step decodes one chunk of one request: the one whose listener runs out of sound first. The talker
+sends little at first, so the first sound comes early. The sound of a request does not depend on
+when its frames came, how they were cut, or what other requests run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from stages.contract.messages import (
 )
 from stages.contract.stage import Emit, blame
 from stages.kernels.convolution import Parameters
-from stages.kernels.device import pick_device, pick_dtype
-from stages.models.piper.code2wav_request import SIZES, Sound, VoiceDecoder
+from stages.kernels.device import AutoDtype, pick_device, pick_dtype
+from stages.models.piper.code2wav_request import SIZES, Code2WavRequest, VoiceDecoder
 from stages.models.piper.hifigan import HifiGan
 from stages.models.piper.voice_file import read_voice, voice_file
 from stages.runtime.cores import FIRST_SOUNDS
 from stages.runtime.deadlines import Playback
 from stages.weights.onnx import read_onnx
-from stages.weights.voice_cache import Shared, VoiceCache
+from stages.weights.voice_cache import VoiceCache, WeakCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from stages.contract.messages import Chunk, StageParams, VoiceFile
     from stages.models.piper.code2wav_config import Code2WavConfig
 
-_TOKENS_PER_S = 20  # usage: one audio token for each 50 ms begun
+_TOKENS_PER_S = 20  # usage: one audio token for each started 50 ms
 
-_decoders: Shared[VoiceDecoder] = Shared()
+_shared_decoders: WeakCache[VoiceDecoder] = WeakCache()
 
 
 class Code2WavStage:
@@ -51,10 +51,10 @@ class Code2WavStage:
         self._playback = Playback(clock)
         self._decoders: VoiceCache[VoiceDecoder] = VoiceCache(self._load, config.max_loaded_voices)
         self._files: dict[str, VoiceFile] = {}
-        self._sounds: dict[str, Sound] = {}
+        self._requests: dict[str, Code2WavRequest] = {}
 
     def load(self) -> None:
-        """See `Stage`."""
+        """Load the decoders of the configured voices."""
         self._files = {name: voice_file(path) for name, path in self._config.voices.items()}
         for file in self._files.values():
             self._decoders.open(file)
@@ -63,16 +63,16 @@ class Code2WavStage:
 
     def _load(self, path: Path) -> VoiceDecoder:
         device = pick_device(self._config.device)
-        dtype = _dtype(self._config.dtype, device)
+        dtype = pick_dtype(self._config.dtype, device, AutoDtype.VOICE_DECODER)
 
         def make() -> VoiceDecoder:
             model = HifiGan(Parameters(read_onnx(path), device, dtype))
             return VoiceDecoder(model, read_voice(path).rate_hz)
 
-        return _decoders.get((voice_file(path), device, dtype), make)
+        return _shared_decoders.get((voice_file(path), device, dtype), make)
 
     def warm(self) -> None:
-        """See `Stage`."""
+        """Decode one chunk of each size with each voice, so that the first requests are fast."""
         for file in self._files.values():
             model = self._decoders.open(file).model
             for size in SIZES:
@@ -80,58 +80,51 @@ class Code2WavStage:
             self._decoders.close(file)
 
     def open(self, request_id: str, params: StageParams) -> None:
-        """See `Stage`. Raises RequestError for a voice that is not there."""
+        """Begin a request. Raises RequestError for an unknown voice."""
         assert isinstance(params, Code2WavParams)
         file = params.file or self._files.get(params.voice)
         if file is None:
             raise RequestError(request_id, f"no voice {params.voice!r}")
-        self._sounds[request_id] = Sound(self._decoders.open(file), file, params.speaker)
+        decoder = self._decoders.open(file)
+        self._requests[request_id] = Code2WavRequest(decoder, file, params.speaker)
         self._playback.open(request_id)
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
-        """See `Stage`."""
+        """Take the next latent frames of a request."""
         assert isinstance(chunk, LatentChunk)
-        self._sounds[request_id].feed(chunk)
+        self._requests[request_id].feed(chunk)
 
     def end_input(self, request_id: str) -> None:
-        """See `Stage`."""
-        self._sounds[request_id].end()
+        """No more frames will come."""
+        self._requests[request_id].end_input()
 
     def wants_chunk(self, request_id: str) -> bool:
-        """See `Stage`."""
-        return self._sounds[request_id].wants_frames
+        """Whether the request takes more frames now."""
+        return self._requests[request_id].wants_frames
 
     def ready(self, request_id: str) -> bool:
-        """See `Stage`."""
-        sound = self._sounds[request_id]
-        return sound.has_work or sound.drained
+        """Whether frames can be decoded, or the end can be reported."""
+        request = self._requests[request_id]
+        return request.has_work or request.is_drained
 
     def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
-        """See `Stage`."""
+        """Decode one chunk of the most urgent request in `room`; report the end if it is done."""
         request_id = self._playback.most_urgent(room)
-        sound = self._sounds[request_id]
+        request = self._requests[request_id]
         with blame(request_id):
-            samples, captions = sound.next_samples()
+            samples, captions = request.next_samples()
         if len(samples):
             self._playback.emit(request_id, len(samples) / OUTPUT_RATE_HZ)
             yield Emit(request_id, AudioChunk(samples, OUTPUT_RATE_HZ, captions))
             FIRST_SOUNDS.end(request_id)
-        if sound.drained:
-            tokens = -(-sound.num_samples * _TOKENS_PER_S // OUTPUT_RATE_HZ)
-            yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
+        if request.is_drained:
+            tokens = -(-request.num_samples * _TOKENS_PER_S // OUTPUT_RATE_HZ)
+            yield Emit(request_id, end=AudioEnd(request.num_samples, tokens))
         elif not len(samples):
             yield Emit(request_id)
 
     def close(self, request_id: str) -> None:
-        """See `Stage`."""
-        self._decoders.close(self._sounds.pop(request_id).file)
+        """Drop the request and release its voice."""
+        self._decoders.close(self._requests.pop(request_id).file)
         self._playback.close(request_id)
         FIRST_SOUNDS.end(request_id)
-
-
-def _dtype(name: str, device: torch.device) -> torch.dtype:
-    """`auto` is bfloat16 on a CPU that multiplies it: 39 dB and more from float32, and recognised
-    as well (tests/stages/code2wav)."""
-    if name == "auto" and device.type == "cpu" and torch.cpu._is_avx512_bf16_supported():
-        return torch.bfloat16
-    return pick_dtype(name)

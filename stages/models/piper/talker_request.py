@@ -1,7 +1,7 @@
 """One request in the talker: its text in pieces, and the phrase that is being spoken.
 
-Pieces are spoken one after the other. Of a piece, frames are made slice by slice when they can be
-handed on, so that a request holds text and one phrase's prior, never finished sound.
+Pieces are spoken one after the other. Frames are made slice by slice, when the next stage can take
+them. So a request holds text and the prior of one phrase, and never finished frames.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from stages.models.piper.voice_file import PiperVoice
     from stages.text.reading import Phrase, Reader
 
-# Of the largest slice: a frame of it costs a tenth less than of half of it. A decoder makes a chunk
-# or two of each slice, so that what is handed on can be heard: the first slice of a phrase has its
-# context besides.
-_MIN_FRAMES = 16  # of all but the first
+# Sizes of slices. A frame of the largest slice costs a tenth less than a frame of half of it. A
+# decoder makes one or two chunks of each slice. The first slice of a phrase also has the context
+# that the decoder needs, so that it can be decoded at once.
+_MIN_FRAMES = 16  # of all slices but the first of a request
 MAX_FRAMES = 256
 CONTEXT_FRAMES = 11
 MAX_WAITING_PIECES = 3
@@ -31,7 +31,7 @@ MAX_WAITING_PIECES = 3
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Speaker:
-    """A voice that is ready to speak. Keeps nothing of a request."""
+    """A loaded voice. It holds no state of requests. `frame_s` is the duration of a frame."""
 
     voice: PiperVoice
     model: Vits
@@ -39,7 +39,7 @@ class Speaker:
     frame_s: float
 
     def scales(self, params: TalkerParams) -> Scales:
-        """The request's scales where it has its own, else the voice's."""
+        """The scales that the request sets, and the voice's own for the others."""
         voice = self.voice
         return Scales(
             voice.noise_scale if params.noise_scale is None else params.noise_scale,
@@ -50,8 +50,8 @@ class Speaker:
 
 
 @dataclass(slots=True)
-class _Spoken:
-    """A phrase whose frames are being made, and the pause after it."""
+class _CurrentPhrase:
+    """The phrase whose frames are being made, and the pause after it."""
 
     latents: Latents
     pause_s: float
@@ -59,20 +59,20 @@ class _Spoken:
 
 
 @dataclass(slots=True)
-class Speech:
-    """The state of one request. `end` after the last `feed`."""
+class TalkerRequest:
+    """The state of one request. Call `end_input` after the last `feed`."""
 
     speaker: Speaker
     file: VoiceFile
     params: TalkerParams
-    ended: bool = False
-    num_frames: int = 0
+    input_ended: bool = False
+    num_frames: int = 0  # made so far
     _splitter: Splitter = field(init=False)
-    _waiting: deque[Piece] = field(default_factory=deque)
+    _pieces: deque[Piece] = field(default_factory=deque)
     _phrases: deque[tuple[Phrase, float]] = field(default_factory=deque)
     _num_phrases: int = 0
-    _slice_frames: int = 0  # of the last slice
-    _spoken: _Spoken | None = None
+    _last_slice: int = 0  # frames
+    _current: _CurrentPhrase | None = None
 
     def __post_init__(self) -> None:
         params = self.params
@@ -84,36 +84,37 @@ class Speech:
 
     @property
     def has_work(self) -> bool:
-        """Whether something is there to be spoken."""
-        return self._spoken is not None or bool(self._phrases or self._waiting)
+        """Whether there is something to speak."""
+        return self._current is not None or bool(self._phrases or self._pieces)
 
     @property
     def wants_text(self) -> bool:
         """False while several pieces wait."""
-        return len(self._waiting) < MAX_WAITING_PIECES
+        return len(self._pieces) < MAX_WAITING_PIECES
 
     def feed(self, text: str) -> None:
         """Take more text."""
-        self._waiting += self._splitter.feed(text)
+        self._pieces += self._splitter.feed(text)
 
-    def end(self) -> None:
-        """No more text comes."""
-        self._waiting += self._splitter.end()
-        self.ended = True
+    def end_input(self) -> None:
+        """No more text will come."""
+        self._pieces += self._splitter.end()
+        self.input_ended = True
 
     def next_chunk(self, first_frames: int) -> LatentChunk | None:
-        """The next slice of frames, of the phrase after where one is done; None if none is left.
+        """The next slice of frames; None if there is nothing to speak.
 
-        Encodes at most one phrase. `first_frames`: of the request's first slice.
+        Goes on with the next phrase if one is done. Encodes at most one phrase. `first_frames` is
+        the size of the request's first slice.
         """
-        while self._spoken is None:
+        while self._current is None:
             if self._phrases:
-                self._spoken = self._encode(*self._phrases.popleft())
-            elif self._waiting:
-                self._phrases += self._read(self._waiting.popleft())
+                self._current = self._encode(*self._phrases.popleft())
+            elif self._pieces:
+                self._phrases += self._read(self._pieces.popleft())
             else:
                 return None
-        return self._slice(self._spoken, first_frames)
+        return self._slice(self._current, first_frames)
 
     def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
         """The phrases of a piece and the pause after each."""
@@ -121,36 +122,36 @@ class Speech:
         pauses_s = [0.0] * (len(phrases) - 1) + [piece.pause_s]
         return list(zip(phrases, pauses_s, strict=False))
 
-    def _encode(self, phrase: Phrase, pause_s: float) -> _Spoken:
+    def _encode(self, phrase: Phrase, pause_s: float) -> _CurrentPhrase:
         number, self._num_phrases = self._num_phrases, self._num_phrases + 1
         noise = phrase_noise(self.params.seed, number)
         scales = self.speaker.scales(self.params)
         latents = self.speaker.model.encode(phrase.ids, scales, noise, self.params.speaker)
         caption = _caption(phrase, latents) if self.params.captions else None
-        return _Spoken(latents, pause_s, caption)
+        return _CurrentPhrase(latents, pause_s, caption)
 
-    def _slice(self, spoken: _Spoken, first_frames: int) -> LatentChunk:
-        last_size = self._slice_frames
-        size = self._slice_frames = size_after(last_size) if last_size else first_frames
-        first = spoken.latents.num_fed == 0
+    def _slice(self, phrase: _CurrentPhrase, first_frames: int) -> LatentChunk:
+        last_slice = self._last_slice
+        size = self._last_slice = size_after(last_slice) if last_slice else first_frames
+        first = phrase.latents.num_fed == 0
         if first:
             size += CONTEXT_FRAMES
-        frames = self.speaker.model.flow(spoken.latents, size)
-        last = spoken.latents.complete
+        frames = self.speaker.model.flow(phrase.latents, size)
+        last = phrase.latents.is_complete
         self.num_frames += len(frames)
         if last:
-            self._spoken = None
-        pause_s = spoken.pause_s if last else 0.0
-        return LatentChunk(frames, first, last, pause_s, spoken.caption if first else None)
+            self._current = None
+        pause_s = phrase.pause_s if last else 0.0
+        return LatentChunk(frames, first, last, pause_s, phrase.caption if first else None)
 
 
 def size_after(num_frames: int) -> int:
-    """Frames of the slice after one of `num_frames`."""
+    """How many frames the slice after one of `num_frames` has."""
     return min(MAX_FRAMES, max(_MIN_FRAMES, 2 * num_frames))
 
 
 def _caption(phrase: Phrase, latents: Latents) -> Caption:
-    """When what a phrase stands for is heard, in its frames."""
+    """The text of a phrase and of its words, timed in frames of the phrase."""
     ends = [0, *latents.ends]
     words = (TextSpan(w.start, w.end, ends[w.first], ends[w.last]) for w in phrase.words)
     return Caption(TextSpan(phrase.start, phrase.end, 0, latents.num_frames), tuple(words))

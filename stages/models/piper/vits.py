@@ -1,9 +1,9 @@
 """The text side of a Piper voice: VITS (Kim et al. 2021, arXiv 2106.06103) without its decoder.
 
-Phoneme ids go through a text encoder and a stochastic duration predictor; each phoneme is repeated
+Phoneme ids go through a text encoder and a stochastic duration predictor. Each phoneme is repeated
 for its duration, noise is added, and an inverse flow makes the latent frames that HiFi-GAN decodes.
-Always float32, one piece at a time: sums in another order would round a duration differently.
-Sizes follow from the voice's file. Shapes are [time, channels].
+It computes one phrase at a time: in a batch, sums in another order could round a duration
+differently. Sizes follow from the voice's file. Shapes are [time, channels].
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """How much noise in sound and in rhythm, and what durations are multiplied and divided by.
+    """Factors for the noise in the sound (`noise`), for that in the rhythm (`noise_w`), and for
+    durations.
 
-    `length` is the voice's own and acts before each duration is rounded up to a frame, as in
-    Piper; `speed` acts after, so that it is exact over a piece.
+    Durations are multiplied by `length` before each is rounded up to a frame, as in Piper. They are
+    divided by `speed` after that, so the speed is exact over a phrase.
     """
 
     noise: float
@@ -44,9 +45,12 @@ class Scales:
 
 @dataclass(slots=True)
 class Latents:
-    """One piece before the flow. `mean` and `spread` are those of each id, [ids, channels], `ids`
-    says whose each frame is, and `ends`, for each id, the frame at which it ends. The first
-    `num_fed` frames went into the flow; `noise` is for those after."""
+    """One phrase before the flow.
+
+    `mean` and `spread` are those of each phoneme id, [ids, channels]. `ids` has the number of the
+    id for each frame, and `ends` the frame at which each id ends. The first `num_fed` frames went
+    into the flow; the frames after them take their noise from `noise`.
+    """
 
     mean: Tensor
     spread: Tensor
@@ -58,17 +62,17 @@ class Latents:
 
     @property
     def num_frames(self) -> int:
-        """Frames of the piece."""
+        """Frames of the phrase."""
         return len(self.ids)
 
     @property
-    def complete(self) -> bool:
-        """Whether all frames were taken."""
+    def is_complete(self) -> bool:
+        """Whether all frames went into the flow."""
         return self.num_fed == len(self.ids)
 
 
 class Vits:
-    """One voice. `encode` a piece once, then take its frames slice by slice with `flow`."""
+    """One voice. Call `encode` once for a phrase, then `flow` for each slice of its frames."""
 
     def __init__(self, parameters: Parameters) -> None:
         self._device = parameters.device
@@ -81,8 +85,8 @@ class Vits:
     def encode(
         self, ids: Sequence[int], scales: Scales, noise: torch.Generator, speaker: int = 0
     ) -> Latents:
-        """Durations of one piece, and what its frames are made of. `noise` is a CPU generator, used
-        up by it."""
+        """The durations and the prior of one phrase. `noise` is a CPU generator that nothing else
+        uses."""
         voice = self._embedding(speaker)
         hidden, mean, log_scale = self._encoder(torch.tensor(ids, device=self._device))
         rhythm = self._noise(len(ids), 2, noise) * scales.noise_w
@@ -95,22 +99,25 @@ class Vits:
 
     @torch.inference_mode()
     def flow(self, latents: Latents, num_frames: int) -> Tensor:
-        """The piece's next frames, [frames, channels]: about `num_frames`, or all that are left
-        where what they need is already the rest of the piece."""
+        """The phrase's next frames, [frames, channels]: `num_frames`, or all that are left if the
+        rows that these need include the last one."""
         begin, reach = latents.num_fed, self._flow.reach
         latents.num_fed = min(begin + num_frames + (0 if begin else reach), latents.num_frames)
         prior = self._prior(latents, begin, latents.num_fed)
-        return latents.stream.feed(prior, last=latents.complete).cpu()
+        return latents.stream.feed(prior, last=latents.is_complete).cpu()
 
     def _prior(self, latents: Latents, begin: int, end: int) -> Tensor:
-        """The next frames before the flow, [frames, channels]. A generator gives the same numbers
-        in parts as at once where parts are of sixteens, as the channels of a voice are."""
+        """The rows of the prior for frames `begin` to `end`, [frames, channels].
+
+        A generator gives the same numbers in parts as at once if each part is a multiple of 16
+        numbers. The channels of a voice are such a multiple.
+        """
         ids = latents.ids[begin:end]
         noise = self._noise(len(ids), latents.mean.shape[1], latents.noise)
         return torch.addcmul(latents.mean[ids], latents.spread[ids], noise)
 
     def _embedding(self, speaker: int) -> Tensor | None:
-        """[1, channels] of a speaker; None where the voice has only one."""
+        """The speaker's embedding [1, channels]; None if the voice has only one speaker."""
         return None if self._speakers is None else self._speakers[speaker : speaker + 1]
 
     def _noise(self, rows: int, channels: int, noise: torch.Generator) -> Tensor:
@@ -118,7 +125,7 @@ class Vits:
 
 
 def _num_frames(log_durations: Tensor, scales: Scales) -> Tensor:
-    """Frames of each phoneme, int64 [phonemes]; at least one in all."""
+    """Frames of each phoneme, int64 [phonemes]; together at least one."""
     frames = torch.ceil(torch.exp(log_durations) * scales.length).double()
     ends = (frames.cumsum(dim=0) / scales.speed).round().long()
     ends[-1:].clamp_(min=1)
@@ -126,6 +133,6 @@ def _num_frames(log_durations: Tensor, scales: Scales) -> Tensor:
 
 
 def phrase_noise(seed: int, number: int) -> torch.Generator:
-    """The noise of phrase `number` of a request with `seed`: it depends on nothing else."""
+    """The noise of phrase `number` of a request with `seed`. It depends on nothing else."""
     key = hashlib.blake2b(f"{seed} {number}".encode(), digest_size=8).digest()
     return torch.Generator().manual_seed(int.from_bytes(key, "big"))

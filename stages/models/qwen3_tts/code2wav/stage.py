@@ -17,7 +17,7 @@ from stages.contract.errors import RequestError
 from stages.contract.messages import OUTPUT_RATE_HZ, AudioChunk, AudioEnd, CodecChunk
 from stages.contract.stage import Emit
 from stages.kernels.cuda_graphs import CudaCapture
-from stages.kernels.device import enter_stream, pick_device, pick_dtype
+from stages.kernels.device import AutoDtype, enter_stream, pick_device, pick_dtype
 from stages.models.qwen3_tts.code2wav.batches import FRAMES, Batches
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
 from stages.models.qwen3_tts.code2wav.model_config import read_codec_config
@@ -57,7 +57,8 @@ class QwenCode2WavStage:
         device = pick_device(config.device)
         enter_stream(device)
         model = read_codec_config(config.folder)
-        self._decoder = Decoder(model, Weights(config.folder), device, pick_dtype(config.dtype))
+        dtype = pick_dtype(config.dtype, device, AutoDtype.CODEC_DECODER)
+        self._decoder = Decoder(model, Weights(config.folder), device, dtype)
         if device.type == "cuda":
             self._capture = self._capture or CudaCapture(device)
         self._batches = Batches(self._decoder, self._capture)

@@ -19,7 +19,14 @@ from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
 from stages.contract.stage import Emit, blame
 from stages.kernels.attention import Span
 from stages.kernels.cuda_graphs import CudaCapture
-from stages.kernels.device import enter_stream, on_device, pick_device, pick_dtype, step_tokens
+from stages.kernels.device import (
+    AutoDtype,
+    enter_stream,
+    on_device,
+    pick_device,
+    pick_dtype,
+    step_tokens,
+)
 from stages.kernels.kv_cache import Slot
 from stages.models.qwen3_tts.talker.frames import FrameTable
 from stages.models.qwen3_tts.talker.host_copy import HostCopy
@@ -79,7 +86,7 @@ class QwenTalkerStage:
         config = self._config
         device = pick_device(config.device)
         enter_stream(device)
-        dtype = _dtype(config.dtype, device)
+        dtype = pick_dtype(config.dtype, device, AutoDtype.SPEECH_LANGUAGE_MODEL)
         self._model = read_config(config.folder)
         self._vocabulary = TextVocabulary(config.folder)
         self._prompts = Prompts(self._model, self._vocabulary)
@@ -317,12 +324,6 @@ class QwenTalkerStage:
 
 def _no_voice(path: Path) -> CopiedVoice:
     raise ValueError("this model copies no voice")
-
-
-def _dtype(name: str, device: torch.device) -> torch.dtype:
-    if name == "auto":
-        name = "float32" if device.type == "cpu" else "bfloat16"
-    return pick_dtype(name)
 
 
 def _end(speech: Speech) -> Emit:

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 import torch
 
-from stages.kernels import torchscript as scripted
+from stages.kernels import torchscript
 from stages.models.piper.flow import Flow
 from stages.models.piper.hifigan import HifiGan
 from stages.models.piper.vits import Scales, Vits, phrase_noise
@@ -64,11 +64,11 @@ def test_compiled_networks_give_what_they_give_in_python(vits, parameters, ids_o
     def frames(model):
         latents = model.encode(ids_of(TEXTS[3]), Scales(0.667, 1, 0.8), phrase_noise(1, 2))
         parts = []
-        while not latents.complete:
+        while not latents.is_complete:
             parts.append(model.flow(latents, 16))
         return torch.cat(parts)
 
-    monkeypatch.setattr(scripted, "_CAN_COMPILE", False)
+    monkeypatch.setattr(torchscript, "CAN_COMPILE", False)
     in_python = Vits(parameters)
     monkeypatch.undo()
     assert torch.equal(frames(vits), frames(in_python))
@@ -90,7 +90,7 @@ def test_a_phrase_is_the_same_in_slices_of_any_size(vits, ids_of):
     def frames(size):
         latents = vits.encode(ids_of(TEXTS[2]), Scales(0.667, 1, 0.8), phrase_noise(1, 2))
         parts = []
-        while not latents.complete:
+        while not latents.is_complete:
             parts.append(vits.flow(latents, size))
         return torch.cat(parts)
 

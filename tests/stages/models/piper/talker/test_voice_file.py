@@ -21,9 +21,9 @@ def test_settings_come_from_the_file(toy_voice):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"phoneme_type": "pinyin"}, "'pinyin' are not supported"),
+        ({"phoneme_type": "pinyin"}, "'pinyin' is not supported"),
         ({"audio": {}}, "sample_rate"),
-        ({"phoneme_id_map": None}, "not as Piper writes it"),
+        ({"phoneme_id_map": None}, "not a settings file of Piper"),
     ],
 )
 def test_settings_that_are_not_usable_say_why(toy_voice, changes, said):

@@ -157,7 +157,7 @@ def test_a_file_is_whole_or_not(tmp_path):
     check_onnx(path)
     for broken in (path.read_bytes()[:-1], path.read_bytes() + b"x", b"\x08", b""):
         path.write_bytes(broken)
-        with pytest.raises(ValueError, match="no whole ONNX file"):
+        with pytest.raises(ValueError, match="not a complete ONNX file"):
             check_onnx(path)
 
 
