@@ -1,1 +1,1 @@
-"""Building blocks of models in torch, fast on this machine."""
+"""Building blocks of models in torch: attention, caches, products, convolutions, devices."""

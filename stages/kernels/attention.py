@@ -1,10 +1,10 @@
-"""Grouped-query attention of many sequences over their slots, in as few calls as possible.
+"""Grouped-query attention of many sequences over their cache slots, in as few calls as possible.
 
-Segments of equal length whose slots are neighbours form a run; a run is written and attended in one
-call per layer, on views of the cache. Keys and values are never repeated for the query heads that
-share them: these heads become rows of one query matrix (Ainslie et al. 2023, "GQA").
-A step in which every row of a slab takes one token can be made of positions that only the device
-knows, and then has the same shapes each time (`rows_batch`).
+Spans of equal length in neighbouring slots form a run. A run is written and attended in one call
+per layer, on views of the cache. Query heads that share keys and values (Ainslie et al. 2023,
+"GQA") become rows of one query matrix, so keys and values are never repeated.
+`rows_batch` makes a step of one token for each row of a slab. Its positions may exist only on the
+device, and its shapes are the same each time, as CUDA graphs need it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The next `tokens` of one sequence, of which `start` tokens are in its slot already.
+    """The next `tokens` of one sequence, whose first `start` tokens are in the slot already.
 
-    The slot has room for `start + len(tokens)`.
+    The slot has capacity for `start + len(tokens)` tokens.
     """
 
     slot: Slot
@@ -41,13 +41,13 @@ class Segment:
 
     @property
     def span(self) -> Span:
-        """Where the tokens go."""
+        """The places of the tokens."""
         return Span(self.slot, self.start, len(self.tokens), self.want_logits)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The places of the next `length` tokens of one sequence; see `Segment`."""
+    """The places of the next `length` tokens of one sequence: a `Segment` without its tokens."""
 
     slot: Slot
     start: int
@@ -56,9 +56,10 @@ class Span:
 
 
 class Run:
-    """Equally long spans of neighbouring slots, from `slot` on, whose tokens are rows `first` and
-    after of the batch. `positions` is [spans, tokens]; nothing from `end` on is read. Not `masked`,
-    every query sees all before `end`.
+    """Spans of equal length in neighbouring slots, the first of which is `slot`.
+
+    Their tokens are the rows of the batch from `first` on. `positions` is [spans, tokens]. No
+    position from `end` on is read. Without `masked`, every query sees all positions before `end`.
     """
 
     def __init__(
@@ -69,52 +70,54 @@ class Run:
         self.positions = positions
         self._size = count, length
         self._num_kv_heads = slab.shape.num_kv_heads
-        self._num_groups = num_heads // self._num_kv_heads
+        self._group_size = num_heads // self._num_kv_heads  # query heads per key head
         self._rows = slice(first, first + count * length)
         self._flat = slab.flat
         rows = slice(slot.row, slot.row + count)
         self._keys_values = slab.storage[:, rows, :, :end].unbind(0)
         self._mask = self._visible(end) if masked else None
-        self._by_products = count > 1 and length == 1 and positions.device.type == "cpu"
-        if self._by_products:
-            self._use_products()
+        self._uses_products = count > 1 and length == 1 and positions.device.type == "cpu"
+        if self._uses_products:
+            self._prepare_products()
         self._places: Sequence[Tensor] = ()
         self._index: Tensor | None = None
         if masked or length > 1:
             self._index = _write_index(slot, positions)
-        else:  # all at the same place in their slots: one copy, and nothing to look up
+        else:  # all tokens have the same position: one copy, without an index
             place = slab.storage[:, rows, :, end - 1]
             self._places = place.view(-1, 2, *place.shape[1:]).transpose(1, 2).unbind(0)
 
     def _visible(self, end: int) -> Tensor:
-        """[segments, 1, tokens * groups, end]: 0 where a query may look, -inf elsewhere."""
+        """[spans, 1, tokens * group size, end]: 0 where a query may look, else -inf."""
         count, length = self._size
         hidden = torch.arange(end, device=self.positions.device) > self.positions[..., None]
         mask = torch.zeros(hidden.shape, dtype=self._flat[0].dtype, device=hidden.device)
         mask.masked_fill_(hidden, float("-inf"))
-        groups = mask[:, None, :, None].expand(count, 1, length, self._num_groups, end)
-        return groups.reshape(count, 1, length * self._num_groups, end)
+        groups = mask[:, None, :, None].expand(count, 1, length, self._group_size, end)
+        return groups.reshape(count, 1, length * self._group_size, end)
 
-    def _use_products(self) -> None:
-        """Lay out for `_multiplied`: keys and values [segments * kv_heads, end, dim]."""
+    def _prepare_products(self) -> None:
+        """Arrange for `_attend_by_products`: keys and values [spans * kv_heads, end, dim]."""
         self._keys_values = tuple(each.flatten(0, 1) for each in self._keys_values)
         if self._mask is None:
             self._mask = self._keys_values[0].new_zeros(1, 1, 1)
         else:
             self._mask = self._mask[:, 0, :1].repeat_interleave(self._num_kv_heads, 0)
 
-    def _multiplied(self, layer: int, queries: Tensor) -> Tensor:
-        """`attend` as two matrix products. For some rows of one query each, on a CPU: of a step of
-        8 chats on two threads, where torch's own attention takes 18.9 ms, all is done in 17.1."""
+    def _attend_by_products(self, layer: int, queries: Tensor) -> Tensor:
+        """`attend` as two matrix products, for several spans of one token on a CPU.
+
+        A step of 8 chats on two threads takes 17.1 ms, with torch's own attention 18.9 ms.
+        """
         assert self._mask is not None
         dim = queries.shape[-1]
-        queries = queries.reshape(-1, self._num_groups, dim)
+        queries = queries.reshape(-1, self._group_size, dim)
         keys, values = self._keys_values[2 * layer : 2 * layer + 2]
         scores = torch.baddbmm(self._mask, queries, keys.transpose(1, 2), alpha=dim**-0.5)
         return torch.bmm(scores.softmax(-1), values).view(self._size[0], -1)
 
     def write(self, layer: int, keys_values: Tensor) -> None:
-        """Store this run's part of [tokens, 2 * kv_heads, dim]."""
+        """Store this run's rows of [tokens, 2 * kv_heads, dim] in the cache."""
         rows = self._own(keys_values)
         if self._index is None:
             place = self._places[layer]
@@ -123,11 +126,11 @@ class Run:
             self._flat[layer].index_copy_(0, self._index, rows.reshape(-1, rows.shape[-1]))
 
     def attend(self, layer: int, queries: Tensor) -> Tensor:
-        """This run's part of [tokens, heads, dim] → [its tokens, heads * dim]."""
-        if self._by_products:
-            return self._multiplied(layer, self._own(queries))
+        """Attend this run's rows of [tokens, heads, dim] → [its tokens, heads * dim]."""
+        if self._uses_products:
+            return self._attend_by_products(layer, self._own(queries))
         count, length = self._size
-        kv_heads, groups, dim = self._num_kv_heads, self._num_groups, queries.shape[-1]
+        kv_heads, groups, dim = self._num_kv_heads, self._group_size, queries.shape[-1]
         queries = self._own(queries)
         if length == 1:
             queries = queries.view(count, kv_heads, groups, dim)
@@ -135,20 +138,20 @@ class Run:
             queries = queries.view(count, length, kv_heads, groups, dim)
             queries = queries.transpose(1, 2).flatten(2, 3)
         keys, values = self._keys_values[2 * layer : 2 * layer + 2]
-        seen = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=self._mask)
-        if length == 1:  # each view less counts: a step of one token makes 30 of them
-            return seen.reshape(count, -1)
-        seen = seen.reshape(count, kv_heads, length, groups, dim).transpose(1, 2)
-        return seen.reshape(count * length, -1)
+        out = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=self._mask)
+        if length == 1:  # every view counts: a step of one token comes here in each of 30 layers
+            return out.reshape(count, -1)
+        out = out.reshape(count, kv_heads, length, groups, dim).transpose(1, 2)
+        return out.reshape(count * length, -1)
 
     def _own(self, rows: Tensor) -> Tensor:
-        """Of all rows of the batch those of this run: often all, and a view takes its time."""
+        """This run's rows of all rows of the batch; without a view if these are all."""
         count, length = self._size
         return rows if len(rows) == count * length else rows[self._rows]
 
 
 def _write_index(slot: Slot, positions: Tensor) -> Tensor:
-    """Where [segments, tokens, (keys, values), kv_heads] lie in a layer's flat view, flattened."""
+    """The rows of [spans, tokens, (keys, values), kv_heads] in a layer's flat view, flattened."""
     slab, heads = slot.slab, slot.slab.shape.num_kv_heads
     device = positions.device
     kind = torch.arange(2, device=device)[:, None] * slab.num_rows
@@ -158,7 +161,7 @@ def _write_index(slot: Slot, positions: Tensor) -> Tensor:
 
 
 class Batch:
-    """One forward pass: where its tokens are read and written, run by run."""
+    """The runs of one forward pass: where its tokens are read and written."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
@@ -166,7 +169,8 @@ class Batch:
         self.positions = positions[0] if len(runs) == 1 else torch.cat(positions)
 
     def attend(self, layer: int, queries: Tensor, keys_values: Tensor) -> Tensor:
-        """Write, then read: [tokens, heads, dim], [tokens, 2 * kv_heads, dim] → [tokens, ...]."""
+        """Store keys and values [tokens, 2 * kv_heads, dim], then attend queries
+        [tokens, heads, dim] → [tokens, heads * dim]."""
         for run in self._runs:
             run.write(layer, keys_values)
         if len(self._runs) == 1:
@@ -177,16 +181,16 @@ class Batch:
 def rows_batch(slab: Slab, positions: Tensor, end: int, num_heads: int) -> Batch:
     """One token for each of a slab's first rows, at `positions` [rows], all less than `end`.
 
-    Every row is written at its position, also those of which nothing is wanted.
+    Every row is written at its position, including rows whose output is not used.
     """
     run = Run(Slot(slab, 0), positions[:, None], end, 0, num_heads, masked=True)
     return Batch([run])
 
 
 class SpanBatch(Batch):
-    """The pass of some spans. The batch has their tokens in another `order` than they came in.
+    """The batch of some spans. `order` are their numbers in the order that the batch has them.
 
-    `last` are the rows of the last tokens of those that want them; None where these are all rows.
+    `last` are the rows of the last tokens of spans that want logits; None if these are all rows.
     """
 
     def __init__(self, spans: Sequence[Span], num_heads: int) -> None:
@@ -198,8 +202,8 @@ class SpanBatch(Batch):
             first += sum(span.length for span in group)
         super().__init__(runs)
         last = _last_rows(spans, self.order)
-        every = last == list(range(len(self.positions)))
-        self.last = None if every else on_device(last, self.positions.device)
+        are_all_rows = last == list(range(len(self.positions)))
+        self.last = None if are_all_rows else on_device(last, self.positions.device)
 
 
 def _run(spans: Sequence[Span], first: int, num_heads: int) -> Run:
@@ -215,10 +219,12 @@ def _run(spans: Sequence[Span], first: int, num_heads: int) -> Run:
 
 
 def _place(span: Span) -> tuple[int, int, int]:
+    """The sort key by which the spans of one run become neighbours."""
     return span.length, id(span.slot.slab), span.slot.row
 
 
 def _neighbours(ordered: Sequence[Span]) -> list[list[Span]]:
+    """The spans grouped into runs."""
     groups = [[ordered[0]]]
     for before, span in pairwise(ordered):
         length, slab, row = _place(before)
@@ -230,7 +236,7 @@ def _neighbours(ordered: Sequence[Span]) -> list[list[Span]]:
 
 
 def _last_rows(spans: Sequence[Span], order: Sequence[int]) -> list[int]:
-    """The batch row of the last token of each span that wants it, in the caller's order."""
+    """The batch row of the last token of each span that wants logits, in the caller's order."""
     ends: dict[int, int] = {}
     total = 0
     for i in order:

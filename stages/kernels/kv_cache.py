@@ -1,9 +1,9 @@
-"""Where the keys and values of many sequences lie, so that neighbours can be read in one go.
+"""Stores the keys and values of many sequences, so that neighbours can be read in one call.
 
 A slab is one tensor with rows of equal capacity; a slot is a row of a slab. A sequence that
-outgrows its slot is copied once into one of twice the capacity, so memory stays within twice what
-is needed and a step copies nothing. A slab without slots in use is given back at once.
-It does not know what a request is, nor how attention reads what lies here.
+outgrows its slot is copied once into a slot of twice the capacity. So memory stays within twice
+what is needed, and most steps copy nothing. A slab without used slots is freed at once.
+This module does not know what a request is, nor how attention reads the cache.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 import torch
 
 MIN_CAPACITY = 256  # tokens
-SLAB_TOKENS = 2048  # enough that a call of attention per slab is worth its overhead
+SLAB_TOKENS = 2048  # enough to be worth the overhead of one attention call per slab
 
 
 @dataclass(frozen=True, slots=True)
 class CacheShape:
-    """What one token needs, where it lies, and how many a sequence may have."""
+    """What one token needs, the device, and how many tokens a sequence may have."""
 
     num_layers: int
     num_kv_heads: int
@@ -35,9 +35,9 @@ class Slab:
     """Rows of `capacity` tokens: `storage` is [2 * layers, rows, kv_heads, capacity, head_dim].
 
     A layer's keys come before its values. `flat` has one writable view per layer,
-    [2 * rows * kv_heads * capacity, head_dim]. Without `num_rows` it has as many as pay, and what
-    is in them is not defined; with it they hold numbers from the start, as beside a longer row all
-    of a row is read and masked.
+    [2 * rows * kv_heads * capacity, head_dim]. With `num_rows` the storage starts as zeros:
+    attention reads whole rows beside a longer one and masks them, so they must hold numbers.
+    Without it, the slab has rows for `SLAB_TOKENS` tokens, with undefined content.
     """
 
     def __init__(self, shape: CacheShape, capacity: int, num_rows: int | None = None) -> None:
@@ -52,7 +52,7 @@ class Slab:
 
 
 def _zeros(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Zeros; on a CPU NumPy's, which take memory only when they are written to."""
+    """Zeros. On a CPU they come from NumPy, whose zeros take memory only when written to."""
     if device.type != "cpu":
         return torch.zeros(size, dtype=dtype, device=device)
     raw = torch.from_numpy(np.zeros(math.prod(size) * dtype.itemsize, np.uint8))
@@ -61,7 +61,7 @@ def _zeros(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> t
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One sequence's place."""
+    """The place of one sequence: a row of a slab."""
 
     slab: Slab
     row: int
@@ -69,20 +69,21 @@ class Slot:
 
 @dataclass(slots=True)
 class KvCache:
-    """All slabs of one model."""
+    """All slabs of one model, by their capacity."""
 
     shape: CacheShape
     _slabs: dict[int, list[Slab]] = field(default_factory=dict)
 
     @property
     def num_slabs(self) -> int:
-        """How many slabs hold memory now."""
+        """How many slabs are allocated."""
         return sum(len(slabs) for slabs in self._slabs.values())
 
     def reserve(self, slot: Slot | None, used: int, needed: int) -> Slot:
-        """A slot with room for `needed` tokens: `slot`, or a larger one with its first `used`.
+        """A slot for `needed` tokens: `slot` if it is large enough, else a larger one.
 
-        Then `slot` is released. ValueError when `needed` is more than a sequence may have.
+        The first `used` tokens are copied to the larger slot, and `slot` is released. Raises
+        ValueError if `needed` is more than a sequence may have.
         """
         if slot is None:
             return self._allocate(needed)
@@ -99,11 +100,11 @@ class KvCache:
         return slot.slab.storage[:, slot.row, :, :used].clone()
 
     def write(self, slot: Slot, content: torch.Tensor) -> None:
-        """Put what `read` gave, or the first tokens of it, into a slot that has room for them."""
+        """Write `content`, from `read`, to the first tokens of a slot that is large enough."""
         slot.slab.storage[:, slot.row, :, : content.shape[2]].copy_(content)
 
     def release(self, slot: Slot) -> None:
-        """Give a slot back; its content is gone."""
+        """Free a slot; its content is lost."""
         slab = slot.slab
         heapq.heappush(slab.free, slot.row)
         if len(slab.free) == slab.num_rows:
@@ -118,12 +119,14 @@ class KvCache:
         fullest = min(open_slabs, key=lambda slab: len(slab.free))
         row = heapq.heappop(fullest.free)
         if fullest.num_rows > 1:
-            # Beside a longer neighbour the rest is read and masked, and so must be numbers.
+            # Attention reads all of a row beside a longer one and masks it: it must hold numbers.
             fullest.storage[:, row].zero_()
         return Slot(fullest, row)
 
     def _capacity(self, needed: int) -> int:
         if needed > self.shape.max_tokens:
-            raise ValueError(f"{needed} tokens are more than the {self.shape.max_tokens} allowed")
+            raise ValueError(
+                f"{needed} tokens are too many: a sequence may have {self.shape.max_tokens}"
+            )
         doubled = max(MIN_CAPACITY, 1 << (needed - 1).bit_length())
         return min(doubled, self.shape.max_tokens)

@@ -1,8 +1,8 @@
-"""One decoder-only transformer in plain torch: the Llama layout, and Qwen3's additions to it.
+"""A decoder-only transformer in plain torch: the Llama layout, and Qwen's additions to it.
 
-RMS norm, rotary positions, grouped-query attention and a gated feed-forward (Touvron et al. 2023,
-"LLaMA"); with `qk_norm` and `qkv_bias` as in Qwen3 and Qwen2. Many sequences advance in one pass,
-by a prompt's tokens or by one each. It knows nothing of requests, text or sampling.
+It has RMS norm, rotary positions, grouped-query attention and a gated feed-forward (Touvron et al.
+2023, "LLaMA"). `qk_norm` is Qwen3's addition, `qkv_bias` Qwen2's. Many sequences advance in one
+pass, by a prompt's tokens or by one each. It knows nothing of requests, text or sampling.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TransformerConfig:
-    """Sizes and choices; `max_tokens` is the context, `tied_head` reuses the embedding."""
+    """Sizes and variants. `max_tokens` is the context length. With `tied_head`, the head is the
+    embedding."""
 
     vocab_size: int
     hidden_size: int
@@ -46,14 +47,14 @@ class TransformerConfig:
 
 
 _NORMS = ("input", "post_attention")
-_LIKELY = 32
+_NUM_EXACT = 32  # logits that are computed in float32
 
 
 class DecoderOnlyTransformer:
-    """The layers and the norm after them, under names that begin with `prefix`.
+    """The layers and the norm after them; the names of the weights begin with `prefix`.
 
-    Of the multimodal rotary positions of Qwen's talkers nothing is left here: speech and text have
-    the same position on all three axes, and then they are plain ones.
+    Qwen's talkers have multimodal rotary positions. Speech and text have the same position on all
+    three axes, which makes them plain rotary positions.
     """
 
     def __init__(self, config: TransformerConfig, source: Source, prefix: str) -> None:
@@ -71,15 +72,16 @@ class DecoderOnlyTransformer:
 
     @property
     def cache_shape(self) -> CacheShape:
-        """What a token of a sequence needs in a cache."""
+        """What one token needs in a cache."""
         c = self.config
         return CacheShape(
             c.num_layers, c.num_kv_heads, c.head_dim, c.max_tokens, self._dtype, self._device
         )
 
     def __call__(self, state: Tensor, batch: Batch, rows: Tensor | None = None) -> Tensor:
-        """Embeddings [tokens, hidden], which are overwritten → normed states of `rows`, or of all,
-        in float32. Keys and values go where the batch says.
+        """Embeddings [tokens, hidden] → normalised float32 states of `rows`, or of all tokens.
+
+        Overwrites the embeddings. Stores keys and values in the slots of the batch.
         """
         rotation = self._rotation(batch.positions)
         for i, layer in enumerate(self._layers):
@@ -95,9 +97,9 @@ class DecoderOnlyTransformer:
 
 
 class Transformer:
-    """The model on its device. Results for a sequence do not depend on what runs beside it.
+    """A language model on its device. A sequence's results do not depend on the rest of the batch.
 
-    "Not" is within the rounding of other matrix shapes: 1e-4 in the logits in float32.
+    In float32 the logits of other batches differ by at most 1e-4, from rounding.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Transformer:
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        """Take the weights under their Hugging Face names; KeyError names a missing one."""
+        """`tensors` has Hugging Face names. Raises KeyError with the name of a missing one."""
         self.config = config
         source = Source(tensors, device, dtype)
         self._state_dtype = source.state_dtype
@@ -123,9 +125,9 @@ class Transformer:
 
     @torch.inference_mode()
     def forward(self, segments: Sequence[Segment]) -> Tensor:
-        """Advance each segment's sequence by its tokens; at least one segment, each slot once.
+        """Advance each sequence by its segment. Takes at least one segment, and each slot once.
 
-        Gives float32 logits [those that want them, vocabulary], in the order of the segments.
+        Returns float32 logits [segments that want them, vocabulary], in the order of the segments.
         """
         batch = SpanBatch([segment.span for segment in segments], self.config.num_heads)
         tokens = [token for i in batch.order for token in segments[i].tokens]
@@ -137,22 +139,22 @@ class Transformer:
         return self._logits(last)
 
     def _logits(self, state: Tensor) -> Tensor:
-        """[rows, hidden] → float32 [rows, vocabulary].
+        """[rows, hidden] → float32 logits [rows, vocabulary].
 
-        Where logits are 16 and more bfloat16 has steps of 0.125, which was half of the divergence
-        from float32: the likeliest are computed once more, in float32.
+        From 16 on, bfloat16 has steps of 0.125. This caused half of the divergence from float32,
+        so the likeliest logits are computed again in float32.
         """
         logits = self._head(state)
         if logits.dtype == torch.float32:
             return logits
         logits = logits.float()
-        likely = logits.topk(min(_LIKELY, self.config.vocab_size), sorted=False).indices
+        likely = logits.topk(min(_NUM_EXACT, self.config.vocab_size), sorted=False).indices
         exact = torch.bmm(self._head_rows[likely].float(), state[..., None])
         return logits.scatter_(1, likely, exact.squeeze(-1))
 
 
 class Source:
-    """The weights by name, brought to their device and type. Nothing keeps the file mapped."""
+    """Reads weights by name, as copies on a device in a dtype; nothing keeps the file mapped."""
 
     def __init__(
         self,
@@ -163,28 +165,28 @@ class Source:
         self._tensors = tensors
         self.device = device
         self._dtype = dtype
-        # bfloat16 attention over a cache is slow on CPUs: there only the weights are small.
+        # bfloat16 attention over a cache is slow on CPUs, so there only the weights are bfloat16.
         self.state_dtype = torch.float32 if device.type == "cpu" else dtype
 
     def copy(self, name: str) -> Tensor:
-        """A tensor in the type of states."""
+        """A tensor in the dtype of states."""
         return self._tensors[name].to(self.device, self.state_dtype, copy=True)
 
     def rows(self, *names: str) -> Tensor:
-        """The matrices one above the other, in the type of weights."""
+        """The matrices, concatenated by rows, in the dtype of weights."""
         return torch.cat([self._tensors[f"{n}.weight"].to(self.device, self._dtype) for n in names])
 
     def linear(self, *names: str, bias: bool = False) -> Linear:
-        """The matrices one above the other: one product instead of several."""
-        weight = self._together(names, "weight")
-        return Linear(weight, self._dtype, self._together(names, "bias") if bias else None)
+        """One layer of the matrices, concatenated by rows: one product instead of several."""
+        weight = self._concatenated(names, "weight")
+        return Linear(weight, self._dtype, self._concatenated(names, "bias") if bias else None)
 
-    def _together(self, names: Sequence[str], kind: str) -> Tensor:
+    def _concatenated(self, names: Sequence[str], kind: str) -> Tensor:
         return torch.cat([self._tensors[f"{name}.{kind}"].to(self.device) for name in names])
 
 
 class _Layer:
-    """One block: attention and feed-forward, each with its norm before and without the residual."""
+    """Attention and feed-forward, each after its norm. The caller adds the residuals."""
 
     def __init__(self, config: TransformerConfig, source: Source, prefix: str) -> None:
         self._config = config
@@ -201,11 +203,11 @@ class _Layer:
     def attention(
         self, state: Tensor, index: int, batch: Batch, rotation: tuple[Tensor, Tensor]
     ) -> Tensor:
-        """[tokens, hidden] → [tokens, hidden]; keys and values go into the slots."""
+        """[tokens, hidden] → [tokens, hidden]; stores keys and values in the slots."""
         c = self._config
         x = self._qkv(self._attention_norm(state)).to(state.dtype)
         x = x.view(len(x), -1, c.head_dim)
-        qk = x.narrow(1, 0, c.num_heads + c.num_kv_heads)  # an index takes twice as long
+        qk = x.narrow(1, 0, c.num_heads + c.num_kv_heads)  # indexing takes twice as long
         if self._qk_norm is not None:
             qk.copy_(self._qk_norm(qk))
         cosines, sines = rotation
@@ -223,16 +225,17 @@ class _Layer:
 
 
 def _qk_norm(config: TransformerConfig, source: Source, prefix: str) -> _RmsNorm:
-    """The norms of each query and key head: [heads + kv_heads, head_dim]."""
+    """The norms of all query and key heads: [heads + kv_heads, head_dim]."""
     q = source.copy(prefix + "q_norm.weight").expand(config.num_heads, -1)
     k = source.copy(prefix + "k_norm.weight").expand(config.num_kv_heads, -1)
     return _RmsNorm(torch.cat([q, k]), config.rms_eps)
 
 
 class _RmsNorm:
-    """Over the last dimension (Zhang and Sennrich 2019), as x / hypot(|x|, √(size eps)) · √size w.
+    """RMS norm over the last dimension (Zhang and Sennrich 2019).
 
-    Written so because it takes four calls: 3.5 µs for one row of 576, torch's own 7.3.
+    Computed as x / hypot(|x|, √(size eps)) · √size w, in four calls: one row of 576 takes 3.5 µs,
+    torch's own norm 7.3 µs.
     """
 
     def __init__(self, weight: Tensor, eps: float) -> None:
@@ -241,7 +244,7 @@ class _RmsNorm:
         self._floor = torch.tensor((size * eps) ** 0.5, device=weight.device)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """[..., size] in any float type → the same in float32."""
+        """[..., size] in any float dtype → [..., size] in float32."""
         norm = torch.linalg.vector_norm(x, 2, -1, True, dtype=torch.float32)
         y: Tensor = (x / norm.hypot_(self._floor)).mul_(self._weight)
         return y

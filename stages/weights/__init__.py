@@ -1,1 +1,1 @@
-"""Reads model files: safetensors, ONNX, JSON, and where they are on the hub."""
+"""Model files: safetensors, ONNX and JSON, their download from the hub, and loaded voices."""

@@ -1,6 +1,6 @@
-"""Where a model's files are: a folder as it is, or a model of the hub, fetched into its cache once.
+"""Finds a model's files: in a folder, or on the Hugging Face hub, downloaded to its cache once.
 
-Torch-free. A model that is whole in the cache starts without a network.
+A model that is complete in the cache loads without a network. Torch-free.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Fetch(Protocol):
-    """How a model of the hub becomes a folder; OSError or ValueError where it does not."""
+    """Downloads a model of the hub. Raises OSError or ValueError if it cannot."""
 
     def __call__(self, name: str, patterns: Sequence[str], *, local_only: bool) -> str:
-        """The folder with the files that match; with `local_only` what the cache has of them."""
+        """The folder with the files that match `patterns`. `local_only` uses only the cache."""
 
 
 def snapshot(name: str, patterns: Sequence[str], *, local_only: bool) -> str:
-    """See Fetch; by huggingface-hub, with its cache and its settings."""
+    """A `Fetch` by the package huggingface-hub, with its cache and its settings."""
     from huggingface_hub import snapshot_download
 
     return snapshot_download(name, allow_patterns=list(patterns), local_files_only=local_only)
@@ -31,17 +31,17 @@ def snapshot(name: str, patterns: Sequence[str], *, local_only: bool) -> str:
 def model_folder(
     name: str, patterns: Sequence[str], needed: Sequence[str], fetch: Fetch = snapshot
 ) -> Path:
-    """The folder `name`, or that of the hub's model `owner/name`, with the files `needed`.
+    """The folder `name`, or that of the hub's model `owner/name`, with all files in `needed`.
 
-    One of several files that will do is written `this|that`. Raises CheckpointError where there is
-    no folder, and where a file is missing.
+    An entry `this|that` needs one of the files. Raises CheckpointError if there is no such folder
+    or model, or if a file is missing.
     """
     path = Path(name).expanduser()
     if not path.is_dir():
         path = _from_hub(name, patterns, needed, fetch)
     if missing := _missing(path, needed):
-        lacks = ", no ".join(missing).replace("|", " or ")
-        raise CheckpointError(f"{path} has no {lacks}")
+        names = ", no ".join(missing).replace("|", " or ")
+        raise CheckpointError(f"{path} has no {names}")
     return path
 
 
@@ -56,10 +56,13 @@ def _from_hub(name: str, patterns: Sequence[str], needed: Sequence[str], fetch: 
         return Path(fetch(name, patterns, local_only=False))
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"{name} is no folder, and the hub has it not: {reason}") from error
+        raise CheckpointError(
+            f"{name} is not a folder, and cannot be fetched from the hub: {reason}"
+        ) from error
 
 
 def _missing(folder: Path, needed: Sequence[str]) -> list[str]:
+    """The entries of `needed` for which the folder has no file."""
     return [
         names for names in needed if not any((folder / name).is_file() for name in names.split("|"))
     ]

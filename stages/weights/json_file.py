@@ -1,4 +1,4 @@
-"""Reads the JSON files of a model's folder. Torch-free."""
+"""Reads the JSON files in a model's folder. Torch-free."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; CheckpointError where there is none."""
+    """The object in a JSON file. Raises CheckpointError if the file has none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise CheckpointError(f"{path} is no JSON: {error}") from error
+        raise CheckpointError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(content, dict):
-        raise CheckpointError(f"{path} holds no JSON object")
+        raise CheckpointError(f"{path} must hold a JSON object")
     return content

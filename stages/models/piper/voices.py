@@ -1,7 +1,7 @@
-"""Which voices there are: the one that comes with the install, and those of a folder.
+"""Finds voices: the one that comes with the installation, and those in a folder.
 
-Every `.onnx` with its `.onnx.json`, in the folder or below it, is a voice under its file's name. A
-file that is no whole voice is one line in the log. Torch-free.
+Every `.onnx` file with its `.onnx.json`, in the folder or below it, is a voice with the name of the
+file. A file that is not a complete voice is skipped, with a warning in the log. Torch-free.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ log = structlog.get_logger(__name__)
 
 
 def find_voices(folder: Path | None) -> dict[str, PiperVoice]:
-    """All voices by name; the bundled one is the first. Of two with one name the first counts."""
+    """All voices by name, the bundled one first. If two have one name, the first is taken."""
     found: dict[str, PiperVoice] = {}
     for name, path in [*_bundled().items(), *_in_folder(folder)]:
         try:
             if name in found:
-                raise ValueError(f"there is a voice {name!r} already")
+                raise ValueError(f"there is already a voice {name!r}; rename the file")
             voice = read_voice(path)
             check_onnx(path)
         except (OSError, ValueError) as error:
@@ -39,7 +39,7 @@ def find_voices(folder: Path | None) -> dict[str, PiperVoice]:
 
 
 def current_voices(folder: Path | None) -> tuple[VoiceSpec, ...]:
-    """What a client may choose from, as the files are now."""
+    """The voices that a client may choose from, read again from their files."""
     return list_voices(find_voices(folder))
 
 

@@ -56,7 +56,8 @@ def test_what_is_not_is_fetched(cached, tmp_path):
 
 def test_what_is_nowhere_or_not_whole_says_so(tmp_path):
     with pytest.raises(
-        CheckpointError, match=r"owner/name is no folder, and the hub .*: not there$"
+        CheckpointError,
+        match=r"owner/name is not a folder, and cannot be fetched from the hub: not there$",
     ):
         model_folder("owner/name", ("*",), NEEDED, Hub())
     folder = folder_with(tmp_path / "model", "config.json")

@@ -82,5 +82,5 @@ def test_rows_are_as_many_as_memory_holds():
 
 def test_the_description_is_json(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps([1]))
-    with pytest.raises(CheckpointError, match="no JSON object"):
+    with pytest.raises(CheckpointError, match="a JSON object"):
         read_config(tmp_path)
