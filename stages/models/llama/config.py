@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ThinkerConfig:
-    """At most `max_batch` requests advance in one step. `dtype` is float32, bfloat16 or auto:
-    bfloat16 on a GPU and on a CPU that multiplies it (AVX512-BF16), else float32. Of ended requests
-    at most `max_kept_tokens` are kept, for those that go on from them; SmolLM2's take 46 kB each.
+    """Settings of the thinker.
+
+    At most `max_batch` requests advance in one step. `dtype` is float32, bfloat16 or auto. `auto`
+    is bfloat16 on a GPU and on a CPU that multiplies it (AVX512-BF16), else float32. The prefix
+    cache holds at most `max_kept_tokens` tokens of ended requests; one of SmolLM2 takes 46 kB.
     """
 
     cache_dir: Path

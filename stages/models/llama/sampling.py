@@ -1,7 +1,8 @@
-"""Chooses the next token from logits, by the request's own settings and seed; scores tokens.
+"""Samples the next token from logits, by the request's own settings and seed; scores tokens.
 
-Chance is a function of (seed, number of the token), so a request draws the same alone, in a batch,
-or when a step is done again; one uniform number per token, by inversion of the distribution.
+It takes one random number per token and inverts the distribution. The random number is a function
+of the seed and the token's number. So a request draws the same alone, in a batch, or if a step is
+repeated.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ if TYPE_CHECKING:
     from stages.contract.messages import Sampling
 
 _MIN_TEMPERATURE = 1e-6
-# A weight of e^-80 is never drawn with 32 bits of chance. Exponentials that are no normal numbers,
-# from e^-87 on, take 16 times as long, 0.4 ms a row at a low temperature; that of -inf is slow too.
-_NEGLIGIBLE = -80.0
-_CANDIDATES = 512  # usually hold a nucleus; sorting a whole vocabulary takes six times as long
+# 32 random bits never draw a weight of e^-80. Exponentials below e^-87 are subnormal numbers and
+# take 16 times as long, 0.4 ms a row at a low temperature. The exponential of -inf is slow too.
+_MIN_LOG_WEIGHT = -80.0
+_NUM_CANDIDATES = 512  # usually contain the nucleus; sorting the vocabulary takes six times as long
 
 
 class Draw(NamedTuple):
-    """What decides one row: its settings, the token's number in the reply, the tokens before it in
-    the reply, and which of the vocabulary may come (None: all)."""
+    """What decides the token of one row.
+
+    `number` is the token's number in the reply, and `written` are the reply's tokens before it.
+    `allowed` [vocabulary] says which tokens may come; None allows all.
+    """
 
     sampling: Sampling
     number: int
@@ -42,7 +46,7 @@ class Draw(NamedTuple):
 
 
 def check_sampling(sampling: Sampling) -> None:
-    """ValueError for settings that cannot be drawn with."""
+    """Raise ValueError for settings that cannot be used."""
     if not (math.isfinite(sampling.temperature) and sampling.temperature >= 0):
         raise ValueError(f"temperature must be 0 or more, not {sampling.temperature}")
     if not 0 <= sampling.top_p <= 1:
@@ -53,10 +57,10 @@ def check_sampling(sampling: Sampling) -> None:
 
 @torch.inference_mode()
 def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
-    """Logits [rows, vocabulary] and what decides each row → tokens. Does not change the logits."""
+    """Logits [rows, vocabulary] and a `Draw` for each row → tokens. Does not change the logits."""
     if not draws:
         return []
-    if all(_is_plain(draw) for draw in draws):  # as most are
+    if all(_is_plain(draw) for draw in draws):  # the usual case
         return _draw_together(logits, draws)
     chosen = []
     for row, draw in zip(logits, draws, strict=True):
@@ -72,16 +76,18 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
 
 @torch.inference_mode()
 def score(logits: Tensor, token: int, num_top: int) -> tuple[float, list[tuple[int, float]]]:
-    """The log probability of `token` in logits [vocabulary], and the likeliest with theirs."""
+    """The log probability of `token` in logits [vocabulary], and the `num_top` likeliest tokens
+    with theirs."""
     logprobs = logits.float().log_softmax(-1)
     values, ids = logprobs.topk(num_top)
     return float(logprobs[token]), list(zip(ids.tolist(), values.tolist(), strict=True))
 
 
 def _shaped(logits: Tensor, draw: Draw) -> Tensor:
-    """Bias, penalties (OpenAI's formula: linear in the count, and once) and what may come at all.
+    """Logits with the bias, the penalties and the allowed tokens applied.
 
-    Returns `logits` itself where nothing of it was asked for.
+    Penalties follow OpenAI's formula: one is linear in the count, one is applied once. Returns
+    `logits` itself if the request has none of these.
     """
     sampling = draw.sampling
     changes = dict(sampling.bias)
@@ -100,14 +106,14 @@ def _shaped(logits: Tensor, draw: Draw) -> Tensor:
 
 
 def _is_plain(draw: Draw) -> bool:
-    """Whether nothing but the temperature shapes the distribution."""
+    """Whether only the temperature changes the distribution."""
     sampling = draw.sampling
     untouched = not (sampling.bias or draw.written) and draw.allowed is None
     return untouched and sampling.temperature > 0 and sampling.top_p >= 1 and not sampling.top_k
 
 
 def _draw_together(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
-    """`_draw` for plain rows, in as few calls for all as for one."""
+    """`_draw` for plain rows, with as few operations for all as for one."""
     chances = [[uniform(draw.sampling.seed, draw.number)] for draw in draws]
     temperatures = [[draw.sampling.temperature] for draw in draws]
     weights = _weights(logits, bring(torch.tensor(temperatures), logits.device))
@@ -118,7 +124,8 @@ def _draw_together(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
 
 
 def _draw(logits: Tensor, sampling: Sampling, chance: float) -> Tensor:
-    """Temperature, then top-k, then top-p of what is left (Holtzman et al. 2020)."""
+    """Draw one token. Applies temperature, then top-k, then top-p to what is left (Holtzman et al.
+    2020)."""
     weights = _weights(logits, torch.tensor(sampling.temperature, device=logits.device))
     ids = None
     if 0 < sampling.top_k < len(weights):
@@ -132,16 +139,16 @@ def _draw(logits: Tensor, sampling: Sampling, chance: float) -> Tensor:
 
 
 def _weights(logits: Tensor, temperature: Tensor) -> Tensor:
-    """Probabilities [..., vocabulary] up to a factor. Where they are next to nothing, nothing."""
-    # Less the largest first: a temperature near 0 must not overflow.
+    """Unnormalised probabilities [..., vocabulary]; negligible ones are 0."""
+    # The largest is subtracted first, so that a temperature near 0 does not overflow.
     below = logits - logits.amax(-1, keepdim=True)
-    below.div_(temperature.clamp_min(_MIN_TEMPERATURE)).clamp_min_(_NEGLIGIBLE)
-    return torch.threshold_(below.exp_(), 2 * math.exp(_NEGLIGIBLE), 0.0)
+    below.div_(temperature.clamp_min(_MIN_TEMPERATURE)).clamp_min_(_MIN_LOG_WEIGHT)
+    return torch.threshold_(below.exp_(), 2 * math.exp(_MIN_LOG_WEIGHT), 0.0)
 
 
 def _nucleus(probabilities: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
-    """The most likely tokens that together reach `top_p`, and where they are."""
-    values, ids = probabilities.topk(min(_CANDIDATES, len(probabilities)))
+    """The probabilities of the likeliest tokens that together reach `top_p`, and these tokens."""
+    values, ids = probabilities.topk(min(_NUM_CANDIDATES, len(probabilities)))
     if values.sum() < top_p:
         values, ids = probabilities.sort(descending=True)
     before = values.cumsum(0) - values

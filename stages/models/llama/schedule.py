@@ -1,6 +1,6 @@
-"""What a step of the thinker does: one token for those that write, pieces for those that read.
+"""Plans a step of the thinker: one token of each reply, and pieces of prompts (chunked prefill).
 
-Torch-free; knows requests only by how much of them is done.
+It knows of a request only how many of its tokens are read. Torch-free.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from stages.models.llama.grammar import Guide
     from stages.models.llama.reply import Reply
 
-# What a token costs, in prompt tokens that have nothing before them, grows with what is before it:
-# doubled after so many for a prompt's, whose piece shares what it reads from the cache (m).
-_PROMPT_TOKENS = 1000
-_WRITE_COST = 1.5  # alone it also is sampled, and reads the cache for itself
-_WRITE_TOKENS = 200
+# The cost of a token grows with the number of tokens before it (measured). The unit is a prompt
+# token without any before it. The cost of a prompt's token has doubled after this many tokens; the
+# tokens of a piece share what they read from the cache.
+_PROMPT_DOUBLING = 1000
+_REPLY_COST = 1.5  # a token of a reply is also sampled
+_REPLY_UNIT = 200  # it costs one more for each of this many tokens, as it alone reads the cache
 
 
 @dataclass(slots=True, eq=False)
-class Writing:
-    """A request: `tokens` is the prompt and what was written, `num_cached` of them are read;
-    `num_known` were already when it came."""
+class ThinkerRequest:
+    """The state of a request.
+
+    `tokens` are those of the prompt and the reply. The first `num_cached` of them are in the cache;
+    `num_reused` of these came from the prefix cache.
+    """
 
     request_id: str
     params: ThinkerParams
@@ -36,7 +40,7 @@ class Writing:
     num_cached: int = 0
     last_step: int = 0
     guide: Guide | None = None
-    num_known: int = 0
+    num_reused: int = 0
 
     @property
     def written(self) -> list[int]:
@@ -45,40 +49,41 @@ class Writing:
 
     @property
     def num_unread(self) -> int:
-        """How many tokens the model has yet to read; 1 while the reply is written."""
+        """How many tokens the model has not read; 1 while the reply is written."""
         return len(self.tokens) - self.num_cached
 
 
 def plan(
-    ready: Sequence[Writing], max_batch: int, max_step_tokens: int
-) -> list[tuple[Writing, int]]:
-    """Which requests advance, those that waited longest first, and by how many tokens each.
+    ready: Sequence[ThinkerRequest], max_batch: int, max_step_tokens: int
+) -> list[tuple[ThinkerRequest, int]]:
+    """Which requests advance, and by how many tokens each. Those that waited longest come first.
 
-    `max_step_tokens` is the work of a step, in prompt tokens that have nothing before them. A
-    quarter of it is the prompts' whatever is written at the same time. At least one advances.
+    `max_step_tokens` is the budget of a step, in prompt tokens without any before them. A quarter
+    of it is reserved for prompts. At least one request advances.
     """
-    waited = sorted(ready, key=lambda w: w.last_step)[:max_batch]
-    parts: list[tuple[Writing, int]] = []
+    waited = sorted(ready, key=lambda request: request.last_step)[:max_batch]
+    parts: list[tuple[ThinkerRequest, int]] = []
     budget = float(max_step_tokens)
-    for w in waited:
-        if w.num_unread == 1 and budget > 0:
-            budget -= _WRITE_COST + w.num_cached / _WRITE_TOKENS
-            parts.append((w, 1))
-    prompts = [w for w in waited if w.num_unread > 1]
+    for request in waited:
+        if request.num_unread == 1 and budget > 0:
+            budget -= _REPLY_COST + request.num_cached / _REPLY_UNIT
+            parts.append((request, 1))
+    prompts = [request for request in waited if request.num_unread > 1]
     return parts + _pieces(prompts, max(budget, max_step_tokens / 4))
 
 
-def _pieces(prompts: Sequence[Writing], budget: float) -> list[tuple[Writing, int]]:
-    """Shares `budget` among prompts, the shortest rest first: it is the soonest to be heard.
+def _pieces(prompts: Sequence[ThinkerRequest], budget: float) -> list[tuple[ThinkerRequest, int]]:
+    """Share `budget` among prompts. The one with the least left to read comes first, because its
+    reply can be heard soonest.
 
-    A long prompt does not starve, for the short ones then write, and hold places in the batch.
+    A long prompt does not starve: short ones soon become replies, which hold places in the batch.
     """
     parts = []
-    for w in sorted(prompts, key=lambda w: w.num_unread):
+    for request in sorted(prompts, key=lambda request: request.num_unread):
         if budget <= 0:
             break
-        price = 1 + w.num_cached / _PROMPT_TOKENS
-        count = min(w.num_unread, max(1, int(budget / price)))
+        price = 1 + request.num_cached / _PROMPT_DOUBLING
+        count = min(request.num_unread, max(1, int(budget / price)))
         budget -= count * price
-        parts.append((w, count))
+        parts.append((request, count))
     return parts

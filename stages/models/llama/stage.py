@@ -1,7 +1,7 @@
-"""The thinker: a language model that writes the replies of many chats at once.
+"""The thinker stage: a language model that writes the replies of many chats at once.
 
-Each step is one forward pass: one more token for every ready request that has its prompt behind it,
-and a bounded piece of the prompts that are still to be read. It knows no chat, only token ids.
+Each step is one forward pass. It writes one token of each reply, and reads bounded pieces of the
+prompts that are not read yet. The stage knows only token ids, no chats.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from stages.kernels.device import AutoDtype, pick_device, pick_dtype, step_token
 from stages.kernels.transformer import Transformer, TransformerConfig
 from stages.models.llama.grammar import Grammars
 from stages.models.llama.packaged_model import prepare
-from stages.models.llama.prefixes import Prefixes
+from stages.models.llama.prefix_cache import PrefixCache
 from stages.models.llama.reply import Reply
 from stages.models.llama.sampling import Draw, check_sampling, sample, score
-from stages.models.llama.schedule import Writing, plan
+from stages.models.llama.schedule import ThinkerRequest, plan
 from stages.models.llama.vocabulary import Vocabulary
 from stages.runtime.cores import CORES, FIRST_SOUNDS
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ThinkerStage:
-    """The `Stage` of text. Opened with `ThinkerParams`; takes no chunks; emits `TextChunk`s."""
+    """Implements `Stage`: opens with `ThinkerParams`, takes no chunks, emits `TextChunk`s."""
 
     config: ThinkerConfig
-    _writings: dict[str, Writing] = field(default_factory=dict)
+    _requests: dict[str, ThinkerRequest] = field(default_factory=dict)
     _num_steps: int = 0
     _model: Transformer = field(init=False)
     _cache: KvCache = field(init=False)
-    _prefixes: Prefixes = field(init=False)
+    _prefixes: PrefixCache = field(init=False)
     _vocabulary: Vocabulary = field(init=False)
     _grammars: Grammars = field(init=False)
     _end_tokens: frozenset[int] = field(init=False)
@@ -54,15 +54,18 @@ class ThinkerStage:
     @property
     def num_open(self) -> int:
         """How many requests are open."""
-        return len(self._writings)
+        return len(self._requests)
 
     @property
     def num_slabs(self) -> int:
-        """How many pieces of cache hold memory."""
+        """How many slabs of the cache are allocated."""
         return self._cache.num_slabs
 
     def load(self) -> None:
-        """Map the converted weights (made the first time); FileNotFoundError without a package."""
+        """Load the weights, and convert them the first time.
+
+        Raises FileNotFoundError if the package with the weights is not installed.
+        """
         device = pick_device(self.config.device)
         dtype = pick_dtype(self.config.dtype, device, AutoDtype.LANGUAGE_MODEL)
         files = prepare(self.config.cache_dir)
@@ -75,11 +78,11 @@ class ThinkerStage:
             tensors = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
         self._model = Transformer(config, tensors, device, dtype)
         self._cache = self._model.new_cache()
-        self._prefixes = Prefixes(self._cache, self.config.max_kept_tokens)
+        self._prefixes = PrefixCache(self._cache, self.config.max_kept_tokens)
         self._max_step_tokens = step_tokens(device, dtype)
 
     def warm(self) -> None:
-        """Read a piece of a prompt as long as steps take, then one token."""
+        """Read a prompt as long as a step takes, then one token."""
         length = min(self._max_step_tokens, self._model.config.max_tokens - 1)
         slot = self._cache.reserve(None, 0, length + 1)
         self._model.forward([Segment(slot, 0, (0,) * length)])
@@ -87,98 +90,102 @@ class ThinkerStage:
         self._cache.release(slot)
 
     def open(self, request_id: str, params: StageParams) -> None:
-        """Begin a reply; ValueError for a prompt or settings that cannot be used."""
+        """Begin a reply. Raises ValueError for a prompt or settings that cannot be used."""
         if not isinstance(params, ThinkerParams):
             raise TypeError(f"the thinker takes ThinkerParams, not {type(params).__name__}")
         check_sampling(params.sampling)
-        room = self._model.config.max_tokens - len(params.prompt)
-        if not params.prompt or room < 1:
-            raise ValueError(f"a prompt of {len(params.prompt)} tokens leaves nothing to write")
+        context = self._model.config.max_tokens
+        num_left = context - len(params.prompt)
+        if not params.prompt or num_left < 1:
+            raise ValueError(
+                f"a prompt of {len(params.prompt)} tokens is not possible: it must have from 1 to "
+                f"{context - 1}"
+            )
         known = range(len(self._vocabulary))
         if not (min(params.prompt) in known and max(params.prompt) in known):
-            raise ValueError("the prompt has tokens that the model does not know")
+            raise ValueError("the prompt has token ids that are not in the vocabulary")
         if not all(token in known for token, _ in params.sampling.bias):
-            raise ValueError("the bias has tokens that the model does not know")
-        limit = min(params.max_tokens, room)
+            raise ValueError("the bias has token ids that are not in the vocabulary")
+        limit = min(params.max_tokens, num_left)
         reply = Reply(self._vocabulary, self._end_tokens, params.stop, limit)
         guide = None if params.schema is None else self._grammars.guide(params.schema)
         tokens = list(params.prompt)
-        slot, num_known = self._prefixes.begin(tokens)
-        self._writings[request_id] = Writing(
-            request_id, params, tokens, reply, slot, num_known, guide=guide, num_known=num_known
+        slot, num_reused = self._prefixes.begin(tokens)
+        self._requests[request_id] = ThinkerRequest(
+            request_id, params, tokens, reply, slot, num_reused, guide=guide, num_reused=num_reused
         )
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
-        """Never called: `wants_chunk` is always False."""
+        """Raise TypeError. Never called, because `wants_chunk` is always False."""
         raise TypeError("the thinker takes no chunks")
 
     def end_input(self, request_id: str) -> None:
-        """Nothing changes: the prompt was the whole input."""
+        """Do nothing: the prompt is the whole input."""
 
     def wants_chunk(self, request_id: str) -> bool:
-        """No: the prompt comes with `open`."""
+        """Always False: the prompt comes with `open`."""
         return False
 
     def ready(self, request_id: str) -> bool:
-        """Whether the reply may go on."""
-        return self._writings[request_id].reply.finish_reason is None
+        """Whether the reply has not ended."""
+        return self._requests[request_id].reply.finish_reason is None
 
     def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
-        """Advance up to `max_batch` of the requests in `room`; those that waited longest first.
+        """Advance up to `max_batch` requests in `room`. Those that waited longest come first.
 
-        If a request fails, those behind it in the batch have not moved: they do it again.
+        If a request fails, those after it in the batch stay as they were and repeat the step.
         """
-        ready = [self._writings[request_id] for request_id in room]
+        ready = [self._requests[request_id] for request_id in room]
         chosen = plan(ready, self.config.max_batch, self._max_step_tokens)
         if not chosen:
             return
         FIRST_SOUNDS.give_way()
         torch.set_num_threads(CORES.num_threads())  # of this thread only; takes 0.3 µs
-        parts = [(writing, self._segment(writing, count)) for writing, count in chosen]
+        parts = [(request, self._segment(request, count)) for request, count in chosen]
         self._num_steps += 1
         logits = self._model.forward([segment for _, segment in parts])
-        writers = [writing for writing, segment in parts if segment.want_logits]
-        tokens = sample(logits, [_draw(writing) for writing in writers])
+        writers = [request for request, segment in parts if segment.want_logits]
+        tokens = sample(logits, [_draw(request) for request in writers])
         rows = iter(zip(tokens, logits, strict=True))
-        for writing, segment in parts:
+        for request, segment in parts:
             row = next(rows) if segment.want_logits else None
-            writing.num_cached += len(segment.tokens)
-            writing.last_step = self._num_steps
+            request.num_cached += len(segment.tokens)
+            request.last_step = self._num_steps
             if row is not None:
-                with blame(writing.request_id):
-                    emits = self._write(writing, *row)
-                yield from emits or [Emit(writing.request_id)]
+                with blame(request.request_id):
+                    emits = self._write(request, *row)
+                yield from emits or [Emit(request.request_id)]
             else:
-                yield Emit(writing.request_id)
+                yield Emit(request.request_id)
 
     def close(self, request_id: str) -> None:
-        """Drop the request and its slot, and keep what was read."""
-        writing = self._writings.pop(request_id)
-        if writing.slot is not None:
-            self._prefixes.keep(writing.tokens[: writing.num_cached], writing.slot)
-            self._cache.release(writing.slot)
+        """Drop the request and free its slot; the prefix cache keeps what was read."""
+        request = self._requests.pop(request_id)
+        if request.slot is not None:
+            self._prefixes.keep(request.tokens[: request.num_cached], request.slot)
+            self._cache.release(request.slot)
 
-    def _segment(self, writing: Writing, count: int) -> Segment:
-        start = writing.num_cached
-        with blame(writing.request_id):
-            writing.slot = self._cache.reserve(writing.slot, start, len(writing.tokens))
-        tokens = tuple(writing.tokens[start : start + count])
-        return Segment(writing.slot, start, tokens, want_logits=count == writing.num_unread)
+    def _segment(self, request: ThinkerRequest, count: int) -> Segment:
+        start = request.num_cached
+        with blame(request.request_id):
+            request.slot = self._cache.reserve(request.slot, start, len(request.tokens))
+        tokens = tuple(request.tokens[start : start + count])
+        return Segment(request.slot, start, tokens, want_logits=count == request.num_unread)
 
-    def _write(self, writing: Writing, token: int, logits: Tensor) -> list[Emit]:
-        """Add a token to the reply: what it lets out, and the end if it is one."""
-        num_top = writing.params.num_top
-        chunk = writing.reply.push(
+    def _write(self, request: ThinkerRequest, token: int, logits: Tensor) -> list[Emit]:
+        """Add a token to the reply. Returns the text that can be sent, and the end if it ends."""
+        num_top = request.params.num_top
+        chunk = request.reply.push(
             token, None if num_top is None else self._score(logits, token, num_top)
         )
-        if writing.guide is not None:
-            writing.guide.push(token)
-        writing.tokens.append(token)
-        emits = [Emit(writing.request_id, chunk=chunk)] if chunk else []
-        if reason := writing.reply.finish_reason:
-            num_prompt = len(writing.params.prompt)
-            end = TextEnd(reason, num_prompt, writing.reply.num_tokens, writing.num_known)
-            emits.append(Emit(writing.request_id, end=end))
+        if request.guide is not None:
+            request.guide.push(token)
+        request.tokens.append(token)
+        emits = [Emit(request.request_id, chunk=chunk)] if chunk else []
+        if reason := request.reply.finish_reason:
+            num_prompt = len(request.params.prompt)
+            end = TextEnd(reason, num_prompt, request.reply.num_tokens, request.num_reused)
+            emits.append(Emit(request.request_id, end=end))
         return emits
 
     def _score(self, logits: Tensor, token: int, num_top: int) -> TokenScore:
@@ -187,10 +194,10 @@ class ThinkerStage:
         return TokenScore(name(token, logprob), tuple(name(*candidate) for candidate in top))
 
 
-def _draw(writing: Writing) -> Draw:
-    sampling = writing.params.sampling
+def _draw(request: ThinkerRequest) -> Draw:
+    sampling = request.params.sampling
     penalised = sampling.frequency_penalty or sampling.presence_penalty
-    with blame(writing.request_id):
-        allowed = None if writing.guide is None else writing.guide.allowed()
-    written = writing.written if penalised else ()
-    return Draw(sampling, writing.reply.num_tokens, written, allowed)
+    with blame(request.request_id):
+        allowed = None if request.guide is None else request.guide.allowed()
+    written = request.written if penalised else ()
+    return Draw(sampling, request.reply.num_tokens, written, allowed)

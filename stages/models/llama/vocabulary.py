@@ -1,6 +1,6 @@
-"""Tokens and the bytes they stand for; text that comes out of tokens one by one.
+"""Converts text to tokens and tokens to bytes; makes text of tokens one by one.
 
-Torch-free. Control tokens stand for no bytes.
+Control tokens have no bytes. Torch-free.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Vocabulary:
-    """A byte-level tokenizer (Radford et al. 2019, GPT-2) read from its file."""
+    """A byte-level tokenizer (Radford et al. 2019, GPT-2), read from its file."""
 
     def __init__(self, path: Path) -> None:
         self._tokenizer: Tokenizer = Tokenizer.from_file(str(path))
@@ -35,9 +35,9 @@ class Vocabulary:
         return len(self._bytes)
 
     def encode(self, text: str) -> list[int]:
-        """Plain text to tokens. What looks like a control token is text like any other."""
+        """Plain text → tokens. Text that looks like a control token is encoded as plain text."""
         clean = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates become "?"
-        # Of the tokenizer's methods this one lets other threads run: a megabyte takes 0.2 s.
+        # Only this method lets other threads run meanwhile; a megabyte takes 0.2 s.
         return self._tokenizer.encode_batch_fast([clean], add_special_tokens=False)[0].ids
 
     def token_bytes(self, token: int) -> bytes:
@@ -45,7 +45,7 @@ class Vocabulary:
         return self._bytes[token]
 
     def candidate(self, token: int, logprob: float) -> Candidate:
-        """A token as clients see it. Half a character is shown as U+FFFD; its bytes are whole."""
+        """A token as clients see it: its exact bytes, and a name with U+FFFD for partial characters."""
         if token in self._control_names:
             return Candidate(self._control_names[token], None, logprob)
         text_bytes = self._bytes[token]
@@ -55,8 +55,8 @@ class Vocabulary:
 class Detokenizer:
     """Tokens in, text out, cut only between characters.
 
-    Bytes that begin a character are kept until it is whole, and dropped if nothing completes it;
-    bytes that can begin none become U+FFFD. All outputs together are the decoded whole.
+    The first bytes of a character are held back until it is complete, and dropped if it never is.
+    Invalid bytes become U+FFFD. All outputs joined are the decoded text of all tokens.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -64,12 +64,12 @@ class Detokenizer:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def push(self, token: int) -> str:
-        """The text that this token makes certain, often that of the token itself."""
+        """Add a token. Returns the text that is complete now, often that of the token itself."""
         return self._decoder.decode(self._vocabulary.token_bytes(token))
 
 
 def _byte_characters() -> dict[int, str]:
-    """GPT-2's printable stand-ins for bytes: themselves where visible, else from U+0100 up."""
+    """The characters that GPT-2 writes for bytes: visible ones unchanged, others from U+0100 up."""
     visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     hidden = [byte for byte in range(256) if byte not in visible]
     return {

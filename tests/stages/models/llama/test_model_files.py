@@ -1,3 +1,5 @@
+"""The packaged model: found, converted once, all or nothing."""
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def test_a_file_that_is_no_model_leaves_nothing_behind(tmp_path):
 
 
 @pytest.mark.model
-def test_a_conversion_that_came_second_keeps_the_first(tmp_path):
+def test_a_second_conversion_keeps_the_files_of_the_first(tmp_path):
     from stages.models.llama.gguf_weights import convert
 
     files = ModelFiles(tmp_path / "model")

@@ -1,5 +1,4 @@
-"""What can be asked of the thinker beyond a reply, on its real weights: scores, bias, penalties,
-JSON."""
+"""The options of the thinker, with its real weights: scores, bias, penalties, JSON."""
 
 import json
 
@@ -59,15 +58,13 @@ def scores_of(chunks):
     return [score for chunk in chunks for score in chunk.scores]
 
 
-def direct(stage, tokens):
-    """Log probabilities of what comes after `tokens`, from one forward pass over all of them."""
-    slot = stage._cache.reserve(None, 0, len(tokens))
-    logits = stage._model.forward([Segment(slot, 0, tuple(tokens))])[0]
-    stage._cache.release(slot)
-    return logits.log_softmax(-1)
+def next_logprobs(transformer, tokens):
+    """Log probabilities of the token after `tokens`, from one forward pass over all of them."""
+    slot = transformer.new_cache().reserve(None, 0, len(tokens))
+    return transformer.forward([Segment(slot, 0, tuple(tokens))])[0].log_softmax(-1)
 
 
-def test_scores_are_those_of_a_direct_forward(stage, ask, vocabulary):
+def test_scores_are_those_of_a_direct_forward(stage, ask, vocabulary, transformer):
     params = ask(num_top=5)
     [(chunks, end)] = run(stage, [params])
     scores = scores_of(chunks)
@@ -75,7 +72,7 @@ def test_scores_are_those_of_a_direct_forward(stage, ask, vocabulary):
     assert b"".join(score.chosen.text_bytes for score in scores).decode() == text_of(chunks)
     tokens = list(params.prompt)
     for score in scores:
-        want = direct(stage, tokens)
+        want = next_logprobs(transformer, tokens)
         values, ids = want.topk(5)
         assert [c.logprob for c in score.top] == pytest.approx(values.tolist(), abs=1e-3)
         assert score.top[0] == score.chosen  # greedy
@@ -85,7 +82,7 @@ def test_scores_are_those_of_a_direct_forward(stage, ask, vocabulary):
         tokens.append(int(want.argmax()))
 
 
-def test_scores_are_the_models_whatever_shapes_the_choice(stage, ask):
+def test_sampling_options_do_not_change_the_scores(stage, ask):
     shaped = Sampling(3, 1.5, 0.9, 40, 0.5, 0.5, ((260, -100.0),))
     plain, warm = run(stage, [ask(num_top=1), ask(sampling=shaped, num_top=1)])
     first, other = (scores_of(chunks)[0].top[0] for chunks, _ in (plain, warm))
@@ -94,7 +91,7 @@ def test_scores_are_the_models_whatever_shapes_the_choice(stage, ask):
     assert all(s.chosen.logprob <= s.top[0].logprob for s in scores_of(warm[0]))
 
 
-def test_nothing_is_scored_unless_it_is_asked_for(stage, ask):
+def test_there_are_no_scores_unless_they_are_requested(stage, ask):
     [(chunks, _)] = run(stage, [ask()])
     assert scores_of(chunks) == []
 
@@ -116,12 +113,12 @@ def test_a_candidate_has_a_name_and_bytes_unless_it_is_a_control_token(vocabular
 
 def test_bias_forbids_and_forces_a_token(stage, ask, vocabulary):
     [paris] = vocabulary.encode(" Paris")
-    [lyon] = vocabulary.encode(" Rome")
+    [rome] = vocabulary.encode(" Rome")
     without, forced = run(
         stage,
         [
             ask(sampling=Sampling(0, 0.0, bias=((paris, -100.0),))),
-            ask(sampling=Sampling(0, 0.0, bias=((lyon, 100.0),)), max_tokens=3),
+            ask(sampling=Sampling(0, 0.0, bias=((rome, 100.0),)), max_tokens=3),
         ],
     )
     assert "Paris" not in text_of(without[0])
@@ -146,7 +143,7 @@ def test_penalties_keep_a_reply_from_repeating_itself(stage, ask, vocabulary):
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_reply_is_kept_to_its_schema(stage, ask, temperature):
+def test_a_reply_follows_its_schema(stage, ask, temperature):
     question = "Describe Paris as JSON."
     requests = [
         ask(question, Sampling(seed, temperature), 300, schema=json.dumps(CITY))
@@ -162,7 +159,7 @@ def test_a_reply_is_kept_to_its_schema(stage, ask, temperature):
             assert text_of(chunks).startswith("{")
 
 
-def test_any_object_will_do_where_no_schema_is_given(stage, ask):
+def test_a_schema_of_any_object_gives_an_object(stage, ask):
     schema = '{"type": "object"}'
     question = 'Give me {"name": "Ann", "age": 5} as JSON.'
     [(chunks, end)] = run(stage, [ask(question, max_tokens=200, schema=schema)])
@@ -200,13 +197,13 @@ def test_all_options_give_the_same_alone_and_in_a_crowd(stage, ask):
         "{",
     ],
 )
-def test_a_schema_that_cannot_be_kept_to_is_refused(schema):
+def test_an_invalid_or_unsupported_schema_is_refused(schema):
     with pytest.raises(ValueError, match=r"."):
         check_schema(schema)
 
 
 @pytest.mark.parametrize("schema", ["{}", '{"type": "object"}', json.dumps(CITY)])
-def test_a_schema_that_can_be_kept_to_is_taken(schema):
+def test_a_supported_schema_is_accepted(schema):
     check_schema(schema)
 
 
@@ -217,6 +214,6 @@ def test_a_schema_that_can_be_kept_to_is_taken(schema):
         {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(1500)}},
     ],
 )
-def test_a_schema_that_becomes_too_large_as_the_text_grows_is_refused_before(schema):
+def test_a_schema_that_would_become_too_large_is_refused_before_the_reply(schema):
     with pytest.raises(ValueError, match=r"(?i)error"):
         check_schema(json.dumps(schema))

@@ -1,3 +1,5 @@
+"""Sampling: the distribution that the settings ask for, the same in any batch."""
+
 import math
 from dataclasses import replace
 
@@ -16,7 +18,7 @@ def drawn(sampling, count=2000, logits=LOGITS):
     return torch.tensor(sample(rows, [Draw(sampling, i) for i in range(count)]))
 
 
-def test_temperature_0_takes_the_likeliest():
+def test_temperature_0_takes_the_likeliest_token():
     assert set(drawn(Sampling(1, temperature=0)).tolist()) == {1}
 
 
@@ -25,25 +27,25 @@ def test_a_tiny_temperature_is_nearly_greedy():
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_tokens_come_as_often_as_their_probability_says(temperature):
+def test_tokens_come_as_often_as_their_probability(temperature):
     counts = drawn(Sampling(7, temperature)).bincount(minlength=5) / 2000
     expected = (LOGITS / temperature).softmax(0)
     assert (counts - expected).abs().max() < 0.04  # 3.6 standard deviations
     assert counts[3] == 0
 
 
-def test_top_k_takes_only_the_k_likeliest():
+def test_top_k_takes_only_the_k_likeliest_tokens():
     assert set(drawn(Sampling(1, 5.0, top_k=2)).tolist()) == {1, 2}
 
 
-def test_top_p_takes_the_fewest_that_reach_p():
+def test_top_p_takes_the_fewest_tokens_that_reach_p():
     first, second = LOGITS.softmax(0)[[1, 2]].tolist()
     assert set(drawn(Sampling(1, 1.0, top_p=first - 0.01)).tolist()) == {1}
     assert set(drawn(Sampling(1, 1.0, top_p=first + 0.01)).tolist()) == {1, 2}
     assert set(drawn(Sampling(1, 1.0, top_p=first + second + 0.01)).tolist()) == {0, 1, 2}
 
 
-def test_top_p_counts_what_top_k_left():
+def test_top_p_is_applied_to_what_top_k_left():
     assert set(drawn(Sampling(1, 1.0, top_p=0.7, top_k=2)).tolist()) == {1}
 
 
@@ -71,12 +73,12 @@ def greedy(draw):
     return draw._replace(sampling=replace(draw.sampling, temperature=0))
 
 
-def test_what_is_next_to_nothing_is_never_drawn():
+def test_negligible_tokens_are_never_drawn():
     far = torch.tensor([-1000.0, -90.0, 0.0, -90.0])
     assert set(drawn(Sampling(1, 1.0), logits=far).tolist()) == {2}
 
 
-def test_nothing_is_drawn_of_no_rows():
+def test_no_rows_give_no_tokens():
     assert sample(torch.empty(0, 5), []) == []
 
 
@@ -91,7 +93,7 @@ def test_nothing_is_drawn_of_no_rows():
         {"top_k": -1},
     ],
 )
-def test_settings_that_cannot_be_drawn_with_are_refused(wrong):
+def test_invalid_settings_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         check_sampling(replace(Sampling(1), **wrong))
 
@@ -115,7 +117,7 @@ def test_bias_is_added_to_a_logit():
         ({"presence_penalty": 2, "frequency_penalty": 2}, [], 1),
     ],
 )
-def test_penalties_count_what_was_written(penalties, written, token):
+def test_penalties_depend_on_the_tokens_before(penalties, written, token):
     draw = Draw(Sampling(1, 0.0, **penalties), len(written), written)
     assert sample(LOGITS[None], [draw]) == [token]
 
@@ -125,13 +127,13 @@ def test_bias_and_penalty_of_one_token_add_up():
     assert sample(LOGITS[None], [Draw(sampling, 1, [1])]) == [1]
 
 
-def test_only_what_is_allowed_comes():
+def test_only_allowed_tokens_are_drawn():
     allowed = np.array([True, False, False, True, True])
     draws = [Draw(Sampling(1, t, top_k=2), 0, (), allowed) for t in (0.0, 1.0, 5.0)]
     assert set(sample(LOGITS.expand(3, -1), draws)) <= {0, 4}
 
 
-def test_sampling_leaves_the_logits_as_they_are():
+def test_sampling_does_not_change_the_logits():
     logits = LOGITS.clone()[None]
     everything = Sampling(1, 1.0, 0.9, 3, 1.0, 1.0, ((0, 5.0),))
     sample(logits, [Draw(everything, 2, [1, 1], np.ones(5, bool))])

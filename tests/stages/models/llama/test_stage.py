@@ -1,4 +1,4 @@
-"""The thinker on its real weights."""
+"""The thinker with its real weights."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from stages.contract.messages import Sampling, TalkerParams, TextEnd, ThinkerPar
 from stages.contract.pipeline import Message
 from stages.kernels.attention import Segment
 from stages.kernels.int4 import MAX_ROWS
-from stages.kernels.transformer import Transformer, TransformerConfig
+from stages.kernels.transformer import Transformer
 from stages.models.llama.config import ThinkerConfig
 from stages.models.llama.stage import ThinkerStage
 
@@ -31,10 +31,11 @@ def chat(prompts, question, sampling=GREEDY, max_tokens=24, stop=()):
 
 
 class BrokenReply:
-    """Whatever may break inside one request: its first token is fine, its second is not."""
+    """A reply that takes one token and fails at the second."""
 
-    num_tokens = 0
-    finish_reason = None
+    def __init__(self, *args):
+        self.num_tokens = 0
+        self.finish_reason = None
 
     def push(self, token, score):
         self.num_tokens += 1
@@ -60,12 +61,6 @@ def run(stage, requests, room=1):
     for request_id in requests:
         stage.close(request_id)
     return {request_id: (texts[request_id], ends[request_id]) for request_id in requests}
-
-
-@pytest.fixture(scope="module")
-def transformer(model_files, weights):
-    config = TransformerConfig(**model_files.read_settings().transformer)
-    return Transformer(config, weights, torch.device("cpu"), torch.float32)
 
 
 @torch.inference_mode()
@@ -99,7 +94,7 @@ def test_logits_equal_the_reference(transformer, weights, prompts):
         cache.release(slot)
 
 
-def test_a_logit_does_not_depend_on_the_batch_or_the_steps(transformer, prompts):
+def test_logits_do_not_depend_on_the_batch_or_the_steps(transformer, prompts):
     cache = transformer.new_cache()
     texts = [prompts.tokenize([Message("user", question)]) for question in QUESTIONS]
     alone = []
@@ -123,7 +118,7 @@ def test_a_logit_does_not_depend_on_the_batch_or_the_steps(transformer, prompts)
     torch.testing.assert_close(together, torch.stack(alone), atol=1e-4, rtol=0)
 
 
-def test_it_knows_the_capital_of_france(stage, prompts):
+def test_the_model_knows_the_capital_of_france(stage, prompts):
     params = chat(prompts, QUESTIONS[0])
     text, end = run(stage, {"a": params})["a"]
     assert text == "The capital of France is Paris."
@@ -153,12 +148,10 @@ def test_a_reply_ends_before_its_stop_string(stage, prompts):
     assert (end.finish_reason, end.completion_tokens) == ("stop", 5)
 
 
-def test_a_full_context_ends_a_reply(stage):
-    prompt = tuple(100 + i % 1000 for i in range(8190))
-    request = ThinkerParams(prompt, GREEDY, 1000)
-    stage.open("full", request)
-    assert stage._writings["full"].reply._max_tokens == 2
-    stage.close("full")
+def test_a_full_context_ends_a_reply(small_stage):
+    prompt = tuple(100 + i for i in range(510))
+    _, end = run(small_stage, {"a": ThinkerParams(prompt, GREEDY, 1000)})["a"]
+    assert (end.finish_reason, end.completion_tokens) == ("length", 2)
 
 
 def test_only_requests_in_room_advance(stage, prompts):
@@ -183,11 +176,12 @@ def test_a_closed_request_does_not_disturb_the_others(stage, prompts):
     assert "".join(e.chunk.text for e in emits if e.chunk and e.request_id == "a") == want[0]
 
 
-def test_a_request_that_fails_in_a_step_leaves_the_others_as_they_were(stage, prompts):
+def test_a_request_that_fails_in_a_step_does_not_change_the_others(stage, prompts, monkeypatch):
     want = run(stage, {"b": chat(prompts, QUESTIONS[0])})["b"]
+    monkeypatch.setattr("stages.models.llama.stage.Reply", BrokenReply)
     stage.open("a", chat(prompts, QUESTIONS[0]))
+    monkeypatch.undo()
     stage.open("b", chat(prompts, QUESTIONS[0]))
-    stage._writings["a"].reply = BrokenReply()
     list(stage.step({"a": 1, "b": 1}))  # reads a's prompt, and a part of b's
     with pytest.raises(RequestError, match="no such character") as failure:
         list(stage.step({"a": 1, "b": 1}))
@@ -205,8 +199,8 @@ def test_a_request_that_fails_in_a_step_leaves_the_others_as_they_were(stage, pr
     [
         ({"prompt": ()}, "prompt of 0"),
         ({"prompt": (1,) * 8192}, "prompt of 8192"),
-        ({"prompt": (49152,)}, "does not know"),
-        ({"prompt": (-1,)}, "does not know"),
+        ({"prompt": (49152,)}, "not in the vocabulary"),
+        ({"prompt": (-1,)}, "not in the vocabulary"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"stop": ("",)}, "stop"),
         ({"sampling": Sampling(0, temperature=-1)}, "temperature"),
@@ -215,7 +209,7 @@ def test_a_request_that_fails_in_a_step_leaves_the_others_as_they_were(stage, pr
         ({"schema": '{"type": "fish"}'}, "fish"),
     ],
 )
-def test_what_cannot_be_written_is_refused(stage, wrong, match):
+def test_invalid_requests_are_refused(stage, wrong, match):
     with pytest.raises(ValueError, match=match):
         stage.open("a", replace(ThinkerParams((5,), GREEDY, 5), **wrong))
 
@@ -225,7 +219,7 @@ def test_other_parameters_are_refused(stage):
         stage.open("a", TalkerParams("joe", 0))
 
 
-def test_it_takes_no_chunks(stage, prompts):
+def test_the_stage_takes_no_chunks(stage, prompts):
     stage.open("a", chat(prompts, QUESTIONS[0]))
     assert not stage.wants_chunk("a")
     stage.end_input("a")
@@ -247,7 +241,7 @@ def test_an_unknown_dtype_is_refused(model_cache_dir):
 @torch.inference_mode()
 @pytest.mark.parametrize("beside", [0, MAX_ROWS], ids=["alone", "in a crowd"])
 def test_bfloat16_is_nearly_the_model(transformer, weights, prompts, beside):
-    """Alone, most products are with the four bits of the file, in such a crowd none."""
+    """Alone, most products use the four-bit weights of the file; in such a batch none do."""
     rough = Transformer(transformer.config, weights, torch.device("cpu"), torch.bfloat16)
     prompt = prompts.tokenize([Message("user", QUESTIONS[0])])
 

@@ -1,3 +1,5 @@
+"""Stop strings: found however the text is cut, and never let out."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +47,7 @@ def test_text_is_held_back_only_while_it_may_begin_a_stop(text, stops):
         assert not held or any(stop.startswith(held) for stop in stops)
 
 
-def test_a_near_miss_is_let_out():
+def test_text_that_turns_out_to_be_no_stop_is_let_out():
     assert pushed(["one\n", "\ntwo"], ["\n\n\n"]) == (["one", "\n\ntwo", ""], False)
 
 

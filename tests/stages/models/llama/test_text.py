@@ -117,13 +117,13 @@ def detokenized(vocabulary, tokens):
 
 
 @given(text=ANY_TEXT)
-def test_text_comes_back_in_whole_characters(vocabulary, text):
+def test_text_comes_back_in_complete_characters(vocabulary, text):
     pieces = detokenized(vocabulary, vocabulary.encode(text))
     assert "".join(pieces) == text
 
 
 @given(text=st.text(st.sampled_from("🤖é你👩‍👧a"), min_size=1))
-def test_an_unfinished_character_is_kept_back(vocabulary, text):
+def test_an_incomplete_character_is_held_back(vocabulary, text):
     whole = ""
     for piece in detokenized(vocabulary, vocabulary.encode(text)):
         whole += piece
@@ -167,6 +167,6 @@ def test_held_back_tokens_are_counted_with_the_next_text(vocabulary):
     assert chunks == [TextChunk("one", 1), None, TextChunk(" two three", 2)]
 
 
-def test_no_room_for_a_token_is_refused(vocabulary):
+def test_a_limit_of_no_tokens_is_refused(vocabulary):
     with pytest.raises(ValueError, match="max_tokens"):
         Reply(vocabulary, {2}, [], 0)

@@ -1,9 +1,10 @@
-"""What was read of ended requests, so that a chat's next turn need not read the chat so far again.
+"""The prefix cache: keys and values of ended requests, so that a chat's next turn reads less.
 
-Keys and values are copied out of an ended request's slot, and into that of one whose tokens begin
-the same; nothing is shared, so no request can change another's. They depend on the tokens alone,
-up to the rounding of other matrix shapes: a request writes what it would have written otherwise,
-as it does in a crowd. The last used are kept, and in all no more than `max_tokens` tokens.
+They are copied out of the slot of an ended request, and into the slot of a request that begins with
+the same tokens. Nothing is shared, so no request can change the data of another. Keys and values
+depend on the tokens only, up to the rounding of other matrix shapes. So a request writes the same
+reply with and without the cache, just as it does alone and in a batch. The cache is an LRU cache of
+at most `max_tokens` tokens.
 """
 
 from __future__ import annotations
@@ -18,26 +19,27 @@ if TYPE_CHECKING:
 
     from stages.kernels.kv_cache import KvCache, Slot
 
-MIN_TOKENS = 64  # fewer are read within a step
+MIN_TOKENS = 64  # reading fewer tokens takes only one step
 
 
-class Prefixes:
-    """Of one model, whose sequences lie in `cache`."""
+class PrefixCache:
+    """The prefix cache of one model, whose running sequences are in `cache`."""
 
     def __init__(self, cache: KvCache, max_tokens: int) -> None:
         self._cache = cache
         self._max_tokens = max_tokens
-        self._kept: dict[tuple[int, ...], Tensor] = {}  # the last used is the last
+        self._kept: dict[tuple[int, ...], Tensor] = {}  # the least recently used first
 
     @property
     def num_tokens(self) -> int:
-        """How many are kept."""
+        """How many tokens are kept."""
         return sum(map(len, self._kept))
 
     def begin(self, tokens: Sequence[int]) -> tuple[Slot | None, int]:
-        """A slot that holds what is known of `tokens`, and how many of them these are.
+        """A new slot with the longest kept prefix of `tokens`, and its length; (None, 0) if it is
+        too short.
 
-        At least the last is left to be read, as what comes after it has to be computed.
+        The last token is never included: the model has to read it to predict the next one.
         """
         kept = max(self._kept, key=lambda each: _num_common(each, tokens), default=())
         count = min(_num_common(kept, tokens), len(tokens) - 1)
@@ -49,7 +51,7 @@ class Prefixes:
         return slot, count
 
     def keep(self, tokens: Sequence[int], slot: Slot) -> None:
-        """Copy what is known of `tokens`, all of which were read into `slot`."""
+        """Keep a copy of the keys and values of `tokens`, all of which are in `slot`."""
         new = tuple(tokens[: self._max_tokens])
         if len(new) < MIN_TOKENS or any(each[: len(new)] == new for each in self._kept):
             return
@@ -61,5 +63,5 @@ class Prefixes:
 
 
 def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two sequences have in common at their beginnings."""
+    """The length of the longest common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
