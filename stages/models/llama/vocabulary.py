@@ -45,7 +45,7 @@ class Vocabulary:
         return self._bytes[token]
 
     def candidate(self, token: int, logprob: float) -> Candidate:
-        """A token as clients see it: its exact bytes, and a name with U+FFFD for partial characters."""
+        """A token as clients see it: its bytes, and a name with U+FFFD for a partial character."""
         if token in self._control_names:
             return Candidate(self._control_names[token], None, logprob)
         text_bytes = self._bytes[token]
