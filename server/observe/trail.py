@@ -11,7 +11,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from server.observe.player import BUFFER_S, Player
+from server.observe.player import BUFFER_S
+from stages.contract.jitter_buffer import JitterBuffer
 from stages.contract.messages import AudioChunk, TextChunk, TextEnd
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Trail:
     cached_tokens: int = 0
     audio_s: float = 0.0
     records: Sequence[RequestRecord] = ()
-    players: dict[int, Player] = field(default_factory=dict)  # one for each choice that is streamed
+    jitter_buffers: dict[int, JitterBuffer] = field(default_factory=dict)  # by streamed choice
     _tokens: dict[int, int] = field(default_factory=dict)
     _now_s: Callable[[], float] = field(default_factory=_clock)
     _is_told: bool = False
@@ -80,12 +81,12 @@ class Trail:
     @property
     def num_underruns(self) -> int:
         """How often players would have run dry."""
-        return sum(player.num_underruns for player in self.players.values())
+        return sum(buffer.num_underruns for buffer in self.jitter_buffers.values())
 
     @property
     def silent_s(self) -> float:
         """For how long."""
-        return sum(player.silent_s for player in self.players.values())
+        return sum(buffer.silent_s for buffer in self.jitter_buffers.values())
 
     @property
     def is_over(self) -> bool:
@@ -119,9 +120,9 @@ class Trail:
     def wrote(self, output: OrchOutput) -> None:
         """An output of a stream was written to the socket."""
         if isinstance(output.data, AudioChunk):
-            if (player := self.players.get(output.index)) is None:
-                player = self.players[output.index] = Player(BUFFER_S)
-            player.take(len(output.data.samples) / output.data.rate_hz, self._now_s())
+            if (buffer := self.jitter_buffers.get(output.index)) is None:
+                buffer = self.jitter_buffers[output.index] = JitterBuffer(BUFFER_S)
+            buffer.push(len(output.data.samples) / output.data.rate_hz, self._now_s())
 
     def end(self, status: int, outcome: Outcome) -> None:
         """The response is over."""

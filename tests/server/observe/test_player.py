@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.observe.player import Listening, Player, ReceivedAudio, listen
+from server.observe.player import Listening, ReceivedAudio, listen
 
 
 def test_audio_that_is_early_plays_without_a_gap():
@@ -47,15 +47,6 @@ def test_a_buffer_does_not_wait_longer_than_for_the_last_piece():
     assert (
         listen([ReceivedAudio(2.0, 1.0), ReceivedAudio(2.04, 1.0)], buffer_s=0.1).started_s == 2.04
     )
-
-
-def test_a_player_knows_while_it_plays():
-    player = Player(0.1)
-    player.take(0.2, 5.0)
-    player.take(0.2, 5.5)
-    assert (player.num_underruns, player.silent_s) == (1, pytest.approx(0.2))
-    player.take(0.2, 5.6)
-    assert player.num_underruns == 1
 
 
 def test_nothing_to_play_is_an_error():
