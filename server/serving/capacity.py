@@ -15,6 +15,7 @@ import anyio
 import structlog
 
 from stages.contract.messages import AudioChunk
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PLACES = 16  # where nothing is measured
 MAX_PLACES = 64  # more were not tried
 MAX_TRIALS = 3
 SHARE = 0.8  # of the sound that is made: others use the machine too
@@ -35,11 +35,11 @@ LIMIT_S = 2.0
 async def places_for(models: Sequence[Served]) -> int:
     """How many places the models of a server have. Raises the error of a sample that fails."""
     if len(models) > 1 or models[0].pipeline.sample is None:
-        return PLACES
+        return DEFAULT_MAX_RUNNING
     rate = 0.0
     for _ in range(MAX_TRIALS):
         rate = max(rate, await audio_s_per_s(models[0], models[0].pipeline.sample))
-        if places_at(rate) >= PLACES:
+        if places_at(rate) >= DEFAULT_MAX_RUNNING:
             break
     log.info("places_measured", max_running=places_at(rate), audio_s_per_s=round(rate, 1))
     return places_at(rate)

@@ -19,11 +19,11 @@ import structlog
 from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
 from server.errors import UnknownModelError
 from server.exception_groups import ungrouped
-from server.serving.capacity import PLACES, places_for
+from server.serving.capacity import places_for
 from server.serving.served import Served
 from server.serving.voices import voices_of
 from stages.contract.errors import StartError, UnavailableError
-from stages.contract.pipeline import prewarm_fn
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING, prewarm_fn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -44,7 +44,7 @@ class Service:
         self.settled = anyio.Event()
         self.failure: Exception | None = None
         self.admission = Admission(
-            settings.max_running or PLACES, settings.max_waiting, settings.max_wait_s
+            settings.max_running or DEFAULT_MAX_RUNNING, settings.max_waiting, settings.max_wait_s
         )
         self._deploy = deploy
         self._served: tuple[Served, ...] = ()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from stages.contract.handle import WorkerHandle
 
 
+DEFAULT_MAX_RUNNING = 16  # requests that run at once, unless it is set or measured
+
 # The names of OpenAI's models under which clients look for one that speaks, or one that chats.
 SPEECH_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 CHAT_ALIASES = ("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview")

@@ -8,10 +8,11 @@ import pytest
 
 from orchestrator import OrchOutput
 from server.config.settings import Settings
-from server.serving.capacity import NUM_SAMPLES, PLACES, audio_s_per_s, places_at, places_for
+from server.serving.capacity import NUM_SAMPLES, audio_s_per_s, places_at, places_for
 from server.serving.service import Service
 from stages.contract.errors import RequestError
 from stages.contract.messages import AudioChunk, AudioEnd, SpeechEnd
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage
 
 SECOND = AudioChunk(np.zeros(24_000, np.int16), 24_000)
@@ -76,10 +77,12 @@ async def test_a_bad_trial_is_repeated(monkeypatch, rates, places, num_trials):
 
 
 async def test_beside_another_model_nothing_is_measured():
-    assert await places_for([Speaker(0.025), Speaker(0.025)]) == PLACES
+    assert await places_for([Speaker(0.025), Speaker(0.025)]) == DEFAULT_MAX_RUNNING
 
 
-@pytest.mark.parametrize(("settings", "places"), [({}, PLACES), ({"max_running": 3}, 3)])
+@pytest.mark.parametrize(
+    ("settings", "places"), [({}, DEFAULT_MAX_RUNNING), ({"max_running": 3}, 3)]
+)
 async def test_what_is_set_counts_and_without_a_sample_a_plain_number(settings, places):
     stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     service = Service(Settings(**settings), lambda: ScriptedDeployment(*stages))

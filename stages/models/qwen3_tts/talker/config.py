@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,6 +20,6 @@ class QwenTalkerConfig:
     folder: Path
     device: str = "auto"
     dtype: str = "auto"
-    max_rows: int = 16
+    max_rows: int = DEFAULT_MAX_RUNNING
     max_tokens: int = 4096
     max_loaded_voices: int = 8
