@@ -48,7 +48,7 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def note_openness(settings: Settings) -> None:
+def log_who_may_connect(settings: Settings) -> None:
     """Say it where nothing but the address keeps others out. Raises SettingsError."""
     if keys_of(settings):
         return
@@ -142,7 +142,7 @@ async def _obey_signals(
             tell(f"stopping: {running} running may take up to {limit_s:g} s; again to stop now")
         with anyio.move_on_after(service.settings.shutdown_s):
             await anext(signals)
-    await service.end_requests()
+    await service.abort_requests()
 
 
 def url_of(listener: socket.socket, settings: Settings) -> str:

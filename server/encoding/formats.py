@@ -41,7 +41,7 @@ class Encoder(Protocol):
         """Free what is held. Safe at any time, and again."""
 
 
-class PlainEncoder:
+class PassthroughEncoder:
     """The samples themselves behind a fixed head: PCM, and WAV of unknown length."""
 
     def __init__(self, head: bytes) -> None:
@@ -160,20 +160,20 @@ CODECS: Mapping[str, Codec] = {
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A format of streamed sound. `heavy`: its work takes too long for the event loop."""
+    """A format of streamed sound. `in_thread`: its work takes too long for the event loop."""
 
     media_type: str
     open: Callable[[], Encoder]
-    heavy: bool
+    in_thread: bool
 
 
 FORMATS: Mapping[str, FileFormat] = {
     **{
-        name: FileFormat(f"audio/{media}", partial(PyAvEncoder, CODECS[name]), heavy=True)
+        name: FileFormat(f"audio/{media}", partial(PyAvEncoder, CODECS[name]), in_thread=True)
         for name, media in (("mp3", "mpeg"), ("opus", "opus"), ("aac", "aac"), ("flac", "flac"))
     },
-    "wav": FileFormat("audio/wav", partial(PlainEncoder, wav_header(None)), heavy=False),
-    "pcm": FileFormat("audio/pcm", partial(PlainEncoder, b""), heavy=False),
+    "wav": FileFormat("audio/wav", partial(PassthroughEncoder, wav_header(None)), in_thread=False),
+    "pcm": FileFormat("audio/pcm", partial(PassthroughEncoder, b""), in_thread=False),
 }
 
 

@@ -19,15 +19,15 @@ ResultT = TypeVar("ResultT")
 ArgsT = TypeVarTuple("ArgsT")
 
 
-class OpenFile:
+class ThreadedEncoder:
     """A file that is being made. One call at a time, as in Encoder.
 
     Nothing is set up before the first samples: an encoder may hold megabytes, and the request may
     have to wait. Each call raises what the set-up raises.
     """
 
-    def __init__(self, form: FileFormat) -> None:
-        self._form = form
+    def __init__(self, file_format: FileFormat) -> None:
+        self._format = file_format
         self._encoder: Encoder | None = None
         self._head = b""
 
@@ -47,7 +47,7 @@ class OpenFile:
             self._encoder.close()
 
     async def _begin(self) -> Encoder:
-        self._encoder = await self._run(self._form.open)
+        self._encoder = await self._run(self._format.open)
         self._head = self._encoder.head()
         return self._encoder
 
@@ -57,4 +57,6 @@ class OpenFile:
 
     async def _run(self, work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> ResultT:
         """A thread that has begun is waited for, also when the caller is cancelled."""
-        return await anyio.to_thread.run_sync(work, *args) if self._form.heavy else work(*args)
+        return (
+            await anyio.to_thread.run_sync(work, *args) if self._format.in_thread else work(*args)
+        )

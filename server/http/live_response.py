@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from server.errors import BrokenStreamError, StalledReaderError, log_failure
 from server.exception_groups import ungrouped
-from server.observe.trail import TRAIL
+from server.observe.timeline import TIMELINE
 from server.serving.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
     from orchestrator import OrchOutput, OutputStream
-    from server.observe import Trail
+    from server.observe import Timeline
     from server.serving.served import OpenStream
 
 log = structlog.get_logger(__name__)
 
 
-class GuardedSend:
+class ClientSend:
     """Sends the response's start together with its first body message. `started`: it is out.
 
     Raises ClientDisconnect where the server says that nobody is there any more. Calls `give_up`
@@ -106,12 +106,12 @@ class LazyStream:
     turn is part of the response: pings go out meanwhile. `aclose` ends what was started.
 
     Whoever asks for an output has dealt with the one before: written it, where the response is a
-    stream. The trail hears of both.
+    stream. The timeline hears of both.
     """
 
-    def __init__(self, open_stream: OpenStream, trail: Trail, held: GuardedSend) -> None:
+    def __init__(self, open_stream: OpenStream, timeline: Timeline, held: ClientSend) -> None:
         self._open_stream = open_stream
-        self._trail = trail
+        self._timeline = timeline
         self._held = held
         self._scope = AsyncExitStack()
         self._source: OutputStream | None = None
@@ -122,14 +122,14 @@ class LazyStream:
 
     async def __anext__(self) -> OrchOutput:
         if self._source is None:
-            self._trail.asked_at = anyio.current_time()
+            self._timeline.asked_at = anyio.current_time()
             self._source = await self._scope.enter_async_context(self._open_stream())
-            self._trail.admit(self._source.records)
+            self._timeline.admit(self._source.records)
         elif self._last is not None and self._held.started:
-            self._trail.wrote(self._last)
+            self._timeline.wrote(self._last)
         self._last = None
         self._last = await anext(self._source)
-        self._trail.made(self._last)
+        self._timeline.made(self._last)
         return self._last
 
     async def aclose(self) -> None:
@@ -148,7 +148,7 @@ class LiveResponse(Response):
     def __init__(
         self,
         open_stream: OpenStream,
-        reply: Callable[[Outputs, Scope, GuardedSend], Awaitable[None]],
+        reply: Callable[[Outputs, Scope, ClientSend], Awaitable[None]],
         stall_s: float,
     ) -> None:
         super().__init__()
@@ -158,9 +158,9 @@ class LiveResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reading = anyio.CancelScope()
-        held = GuardedSend(send, self._stall_s, reading.cancel)
+        held = ClientSend(send, self._stall_s, reading.cancel)
         try:
-            stream = LazyStream(self._open_stream, scope[TRAIL], held)
+            stream = LazyStream(self._open_stream, scope[TIMELINE], held)
             async with while_connected(receive), aclosing(stream) as source:
                 with reading:
                     await self._reply(Outputs(source), scope, held)
@@ -194,7 +194,7 @@ async def _cancel_on_disconnect(receive: Receive, scope: anyio.CancelScope) -> N
     scope.cancel()
 
 
-async def never() -> Message:
+async def receive_nothing() -> Message:
     """A `receive` for responses whose client is watched already."""
     await anyio.sleep_forever()
     raise AssertionError("forever ended")

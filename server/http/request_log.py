@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from server.observe import Observer, Trail
-    from server.observe.trail import Outcome
+    from server.observe import Observer, Timeline
+    from server.observe.timeline import Outcome
 
 log = structlog.get_logger(__name__)
 
@@ -68,12 +68,12 @@ class RequestLog:
 class ExchangeLog:
     """What is seen of one request and its response from outside."""
 
-    def __init__(self, scope: Scope, send: Send, name: str, trail: Trail | None) -> None:
+    def __init__(self, scope: Scope, send: Send, name: str, timeline: Timeline | None) -> None:
         self._scope = scope
         self._send = send
         self._started_at = anyio.current_time()
         self._request_id = name
-        self._trail = trail
+        self._timeline = timeline
         self._status = 0
         self._first_byte_ms: int | None = None
         self._num_bytes = 0
@@ -92,9 +92,9 @@ class ExchangeLog:
         await self._send(message)
 
     def end(self) -> None:
-        """The response is over, or will never be: end the trail, write the one line."""
-        if self._trail is not None:
-            self._trail.end(self._seen_status, self._outcome)
+        """The response is over, or will never be: end the timeline, write the one line."""
+        if self._timeline is not None:
+            self._timeline.end(self._seen_status, self._outcome)
         self._log()
 
     @property
@@ -127,15 +127,15 @@ class ExchangeLog:
             bytes=self._num_bytes,
             key=self._scope.get(KEY),
             error=self.error and type(self.error.__cause__ or self.error).__name__,
-            **(told(self._trail) if self._trail is not None else {}),
+            **(told(self._timeline) if self._timeline is not None else {}),
         )
 
     def _count(self, message: Message) -> None:
         body = message.get("body", b"")
         if body and self._first_byte_ms is None:
             self._first_byte_ms = self._elapsed_ms()
-            if self._trail is not None:
-                self._trail.first_byte_at = anyio.current_time()
+            if self._timeline is not None:
+                self._timeline.first_byte_at = anyio.current_time()
         self._num_bytes += len(body)
         self._complete = not message.get("more_body", False)
 
@@ -143,20 +143,20 @@ class ExchangeLog:
         return int((anyio.current_time() - self._started_at) * 1000)
 
 
-def told(trail: Trail) -> dict[str, Any]:
+def told(timeline: Timeline) -> dict[str, Any]:
     """What the line says of a request that generates; nothing of it is the user's, unless asked."""
-    ms = trail.since_received_ms
+    ms = timeline.since_received_ms
     line = {
-        "model": trail.model,
-        "outcome": trail.outcome,
-        "admitted_ms": ms(trail.admitted_at),
-        "first_token_ms": ms(trail.first_token_at),
-        "first_audio_ms": ms(trail.first_audio_at),
-        "audio_ms": round(1000 * trail.audio_s),
-        "underruns": trail.num_underruns,
-        "run": trail.records[0].request_id if trail.records else None,
+        "model": timeline.model,
+        "outcome": timeline.outcome,
+        "admitted_ms": ms(timeline.admitted_at),
+        "first_token_ms": ms(timeline.first_token_at),
+        "first_audio_ms": ms(timeline.first_audio_at),
+        "audio_ms": round(1000 * timeline.audio_s),
+        "underruns": timeline.num_underruns,
+        "run": timeline.records[0].request_id if timeline.records else None,
     }
-    return line if trail.body is None else {**line, "body": trail.body}
+    return line if timeline.body is None else {**line, "body": timeline.body}
 
 
 def request_id(sent: str) -> str:

@@ -15,7 +15,7 @@ import anyio
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from server.errors import answer_to
-from server.http.live_response import never
+from server.http.live_response import receive_nothing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope, Send
 
     from openapi.errors import ErrorEnvelope
-    from server.http.live_response import GuardedSend
+    from server.http.live_response import ClientSend
 
 DONE = b"data: [DONE]\n\n"
 
@@ -85,7 +85,7 @@ class Events(EventSourceResponse):
 async def send_events(
     frames: AsyncGenerator[bytes],
     scope: Scope,
-    send: GuardedSend,
+    send: ClientSend,
     ping_s: float,
     failure: Callable[[ErrorEnvelope], bytes] = _failure,
 ) -> None:
@@ -94,11 +94,11 @@ async def send_events(
     A failure is raised; if bytes are out, it is told in one last event before, by `failure`.
     """
     response = Events(_telling_failure(frames, send, failure), ping_s)
-    await response(scope, never, send)
+    await response(scope, receive_nothing, send)
 
 
 async def _telling_failure(
-    frames: AsyncGenerator[bytes], send: GuardedSend, failure: Callable[[ErrorEnvelope], bytes]
+    frames: AsyncGenerator[bytes], send: ClientSend, failure: Callable[[ErrorEnvelope], bytes]
 ) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(frames):

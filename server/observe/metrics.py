@@ -22,7 +22,7 @@ from server.observe.collector import ServiceCollector
 
 if TYPE_CHECKING:
     from server.observe.metric_names import Declared
-    from server.observe.trail import Trail
+    from server.observe.timeline import Timeline
     from server.serving.service import Service
 
 
@@ -53,37 +53,39 @@ class Metrics:
         encoder, media_type = choose_encoder(accept)
         return encoder(self.registry), media_type
 
-    def note(self, trail: Trail) -> None:
+    def note(self, timeline: Timeline) -> None:
         """A response is over."""
-        model, endpoint = trail.model, trail.endpoint
-        self._requests.labels(model, endpoint, trail.outcome).inc()
-        if trail.outcome == "ok":
-            _observe(self._request_s.labels(model, endpoint), trail.received_at, trail.ended_at)
-        if trail.admitted_at is not None:
-            _observe(self._queue_s.labels(model), trail.asked_at, trail.admitted_at)
-            self._note_text(trail)
-        if trail.audio_s:
-            self._note_sound(trail)
+        model, endpoint = timeline.model, timeline.endpoint
+        self._requests.labels(model, endpoint, timeline.outcome).inc()
+        if timeline.outcome == "ok":
+            _observe(
+                self._request_s.labels(model, endpoint), timeline.received_at, timeline.ended_at
+            )
+        if timeline.admitted_at is not None:
+            _observe(self._queue_s.labels(model), timeline.asked_at, timeline.admitted_at)
+            self._note_text(timeline)
+        if timeline.audio_s:
+            self._note_sound(timeline)
 
-    def _note_text(self, trail: Trail) -> None:
-        if trail.first_token_at is not None:
-            first = self._first_token_s.labels(trail.model, trail.endpoint)
-            _observe(first, trail.received_at, trail.first_token_at)
-            self._prompt_tokens.labels(trail.model).inc(trail.prompt_tokens)
-            self._cached_tokens.labels(trail.model).inc(trail.cached_tokens)
-            self._completion_tokens.labels(trail.model).inc(trail.completion_tokens)
+    def _note_text(self, timeline: Timeline) -> None:
+        if timeline.first_token_at is not None:
+            first = self._first_token_s.labels(timeline.model, timeline.endpoint)
+            _observe(first, timeline.received_at, timeline.first_token_at)
+            self._prompt_tokens.labels(timeline.model).inc(timeline.prompt_tokens)
+            self._cached_tokens.labels(timeline.model).inc(timeline.cached_tokens)
+            self._completion_tokens.labels(timeline.model).inc(timeline.completion_tokens)
 
-    def _note_sound(self, trail: Trail) -> None:
-        labels = trail.model, trail.endpoint
-        _observe(self._first_audio_s.labels(*labels), trail.received_at, trail.first_audio_at)
-        assert trail.admitted_at is not None
-        assert trail.last_audio_at is not None
-        factor = (trail.last_audio_at - trail.admitted_at) / trail.audio_s
+    def _note_sound(self, timeline: Timeline) -> None:
+        labels = timeline.model, timeline.endpoint
+        _observe(self._first_audio_s.labels(*labels), timeline.received_at, timeline.first_audio_at)
+        assert timeline.admitted_at is not None
+        assert timeline.last_audio_at is not None
+        factor = (timeline.last_audio_at - timeline.admitted_at) / timeline.audio_s
         self._real_time_factor.labels(*labels).observe(factor)
-        self._audio_s.labels(trail.model).inc(trail.audio_s)
-        self._underruns.labels(*labels).inc(trail.num_underruns)
-        self._underrun_s.labels(*labels).inc(trail.silent_s)
-        self._underrun_requests.labels(*labels).inc(trail.num_underruns > 0)
+        self._audio_s.labels(timeline.model).inc(timeline.audio_s)
+        self._underruns.labels(*labels).inc(timeline.num_underruns)
+        self._underrun_s.labels(*labels).inc(timeline.silent_s)
+        self._underrun_requests.labels(*labels).inc(timeline.num_underruns > 0)
 
     def _counter(self, of: Declared) -> Counter:
         return Counter(of.name, of.help, of.labels, registry=self.registry)

@@ -1,4 +1,4 @@
-"""Who looks at requests: begins a trail for each, and hands it on when it is over."""
+"""Who looks at requests: begins a timeline for each, and hands it on when it is over."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import anyio
 
 from server.observe.metrics import Metrics
 from server.observe.recent import Recent
+from server.observe.timeline import ENDPOINTS, TIMELINE, Timeline
 from server.observe.traces import make_traces
-from server.observe.trail import ENDPOINTS, TRAIL, Trail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,15 +33,15 @@ class Observer:
         self.traces: Traces | None = make_traces(service.settings.otlp_endpoint, version)
         self._keeps = service.settings.debug_routes
 
-    def begin(self, scope: Scope, request_id: str, headers: Headers) -> Trail | None:
-        """The trail of a request that generates, also in its scope; None for others."""
+    def begin(self, scope: Scope, request_id: str, headers: Headers) -> Timeline | None:
+        """The timeline of a request that generates, also in its scope; None for others."""
         if scope["method"] != "POST" or scope["path"] not in ENDPOINTS:
             return None
         parent = {name: headers[name] for name in TRACE_HEADERS if name in headers}
-        trail = scope[TRAIL] = Trail(request_id, scope["path"], self._over, parent)
+        timeline = scope[TIMELINE] = Timeline(request_id, scope["path"], self._over, parent)
         if self._keeps:
-            self.recent.put(trail)
-        return trail
+            self.recent.put(timeline)
+        return timeline
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -51,7 +51,7 @@ class Observer:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self.traces.close)
 
-    def _over(self, trail: Trail) -> None:
-        self.metrics.note(trail)
+    def _over(self, timeline: Timeline) -> None:
+        self.metrics.note(timeline)
         if self.traces is not None:
-            self.traces.send(trail)
+            self.traces.send(timeline)

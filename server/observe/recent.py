@@ -1,4 +1,4 @@
-"""The trails of the last few hundred requests, by the id that their responses had."""
+"""The timelines of the last few hundred requests, by the id that their responses had."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from server.observe.trail import Trail
+    from server.observe.timeline import Timeline
 
 MAX_KEPT = 300
 
@@ -15,15 +15,15 @@ class Recent:
     """Keeps `MAX_KEPT`; of several with the same id the latest."""
 
     def __init__(self) -> None:
-        self._trails: OrderedDict[str, Trail] = OrderedDict()
+        self._timelines: OrderedDict[str, Timeline] = OrderedDict()
 
-    def put(self, trail: Trail) -> None:
+    def put(self, timeline: Timeline) -> None:
         """Keep one more; the oldest goes."""
-        self._trails[trail.request_id] = trail
-        self._trails.move_to_end(trail.request_id)
-        if len(self._trails) > MAX_KEPT:
-            self._trails.popitem(last=False)
+        self._timelines[timeline.request_id] = timeline
+        self._timelines.move_to_end(timeline.request_id)
+        if len(self._timelines) > MAX_KEPT:
+            self._timelines.popitem(last=False)
 
-    def get(self, request_id: str) -> Trail | None:
-        """The trail of an id, also while the request runs."""
-        return self._trails.get(request_id)
+    def get(self, request_id: str) -> Timeline | None:
+        """The timeline of an id, also while the request runs."""
+        return self._timelines.get(request_id)

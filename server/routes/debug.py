@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from server.errors import UnknownTimelineError
 from server.observe import Observer
 from server.observe.chrome import chrome_trace
-from server.observe.timeline import timeline
+from server.observe.timeline_json import timeline_json
 
 
 def debug_routes(watch: Observer) -> APIRouter:
@@ -20,9 +20,9 @@ def debug_routes(watch: Observer) -> APIRouter:
         request_id: str, format: Literal["json", "chrome"] = "json"
     ) -> Response:
         """What happened when, of a request that runs or is over."""
-        if (trail := watch.recent.get(request_id)) is None:
+        if (timeline := watch.recent.get(request_id)) is None:
             raise UnknownTimelineError(request_id)
-        found = timeline(trail)
+        found = timeline_json(timeline)
         return JSONResponse(chrome_trace(found) if format == "chrome" else found)
 
     return router

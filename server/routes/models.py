@@ -9,7 +9,7 @@ from openapi.models import Model, ModelList, SpeechModelList
 from openapi.voice import Voice, VoiceList
 from server.http.json_response import wire_response
 from server.routes.description.errors import ERRORS
-from server.serving.served import Served
+from server.serving.served import ServedModel
 from server.serving.service import Service
 from stages.contract.pipeline import VoiceSpec
 
@@ -69,7 +69,7 @@ def voices_of_all(service: Service) -> list[Voice]:
     return list(found.values())
 
 
-def _voice(voice: VoiceSpec, served: Served, models: list[str], created: int) -> Voice:
+def _voice(voice: VoiceSpec, served: ServedModel, models: list[str], created: int) -> Voice:
     return Voice(
         id=voice.name,
         name=voice.name,
@@ -86,7 +86,7 @@ def _voice(voice: VoiceSpec, served: Served, models: list[str], created: int) ->
     )
 
 
-def _models(service: Service, models: Iterable[Served]) -> list[Model]:
+def _models(service: Service, models: Iterable[ServedModel]) -> list[Model]:
     return [_model(name, service.created) for served in models for name in served.names]
 
 

@@ -20,7 +20,7 @@ from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
     from stages.contract.messages import Request
 
 log = structlog.get_logger(__name__)
@@ -32,26 +32,26 @@ NUM_SAMPLES = 6
 LIMIT_S = 2.0
 
 
-async def places_for(models: Sequence[Served]) -> int:
+async def choose_max_running(models: Sequence[ServedModel]) -> int:
     """How many places the models of a server have. Raises the error of a sample that fails."""
     if len(models) > 1 or models[0].pipeline.sample is None:
         return DEFAULT_MAX_RUNNING
     rate = 0.0
     for _ in range(MAX_TRIALS):
         rate = max(rate, await audio_s_per_s(models[0], models[0].pipeline.sample))
-        if places_at(rate) >= DEFAULT_MAX_RUNNING:
+        if max_running_at(rate) >= DEFAULT_MAX_RUNNING:
             break
-    log.info("places_measured", max_running=places_at(rate), audio_s_per_s=round(rate, 1))
-    return places_at(rate)
+    log.info("places_measured", max_running=max_running_at(rate), audio_s_per_s=round(rate, 1))
+    return max_running_at(rate)
 
 
-def places_at(rate: float) -> int:
+def max_running_at(rate: float) -> int:
     """The places of a machine that makes `rate` seconds of sound in a second."""
     return max(1, min(MAX_PLACES, int(SHARE * rate)))
 
 
 async def audio_s_per_s(
-    served: Served, sample: Request, clock: Callable[[], float] = time.perf_counter
+    served: ServedModel, sample: Request, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Seconds of sound that come in a second, of several samples together; looks for `LIMIT_S`."""
     began_s = clock()

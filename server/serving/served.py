@@ -97,7 +97,7 @@ class ServedDeployment(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedModel:
     """A model that requests can be sent to."""
 
     pipeline: Pipeline

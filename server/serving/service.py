@@ -19,8 +19,8 @@ import structlog
 from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
 from server.errors import UnknownModelError
 from server.exception_groups import ungrouped
-from server.serving.capacity import places_for
-from server.serving.served import Served
+from server.serving.capacity import choose_max_running
+from server.serving.served import ServedModel
 from server.serving.voices import voices_of
 from stages.contract.errors import StartError, UnavailableError
 from stages.contract.pipeline import DEFAULT_MAX_RUNNING, prewarm_fn
@@ -47,7 +47,7 @@ class Service:
             settings.max_running or DEFAULT_MAX_RUNNING, settings.max_waiting, settings.max_wait_s
         )
         self._deploy = deploy
-        self._served: tuple[Served, ...] = ()
+        self._served: tuple[ServedModel, ...] = ()
         self._orchestrators: list[AsyncChunkOrchestrator] = []
         self._deployment: ServedDeployment | None = None
 
@@ -63,24 +63,24 @@ class Service:
         return self._deployment.stages if self._deployment is not None else ()
 
     @property
-    def models(self) -> tuple[Served, ...]:
+    def models(self) -> tuple[ServedModel, ...]:
         """Every model. Raises UnavailableError while they are loading."""
         if not self._served:
             raise UnavailableError("The models are still loading.")
         return self._served
 
-    def model(self, name: str) -> Served:
+    def model(self, name: str) -> ServedModel:
         """A model by id or alias. Raises UnknownModelError, UnavailableError."""
         if self.models and (served := self.find(name)) is not None:
             return served
         raise UnknownModelError(name)
 
-    def find(self, name: str) -> Served | None:
+    def find(self, name: str) -> ServedModel | None:
         """A model by id or alias, if it is there."""
         return next((served for served in self._served if name in served.names), None)
 
     @property
-    def running_models(self) -> tuple[Served, ...]:
+    def running_models(self) -> tuple[ServedModel, ...]:
         """Every model that is up; none while they are loading."""
         return self._served
 
@@ -108,7 +108,7 @@ class Service:
                 yield
                 tasks.cancel_scope.cancel()
 
-    async def end_requests(self) -> None:
+    async def abort_requests(self) -> None:
         """End every request that still runs, each with its error; nothing new is taken."""
         self._served = ()
         async with anyio.create_task_group() as tasks:
@@ -137,7 +137,7 @@ class Service:
         supervisor = Supervisor(self.workers, patience)
         served = tuple([await self._serve(p, supervisor, stack) for p in deployment.pipelines])
         if self.settings.max_running is None:
-            self.admission.max_running = await places_for(served)
+            self.admission.max_running = await choose_max_running(served)
         self._served = served
         log.debug("models_are_up", models=[one.pipeline.model_id for one in self._served])
         return supervisor
@@ -151,7 +151,7 @@ class Service:
 
     async def _serve(
         self, pipeline: Pipeline, supervisor: Supervisor, stack: AsyncExitStack
-    ) -> Served:
+    ) -> ServedModel:
         orchestrator = AsyncChunkOrchestrator(
             pipeline.handles,
             pipeline.final_stage_ids,
@@ -163,7 +163,7 @@ class Service:
         self._orchestrators.append(orchestrator)
         stack.push_async_callback(_shielded, orchestrator.shutdown)
         voices = voices_of(pipeline.voices, self.settings.voice)
-        return Served(pipeline, orchestrator, voices, orchestrator.stats)
+        return ServedModel(pipeline, orchestrator, voices, orchestrator.stats)
 
 
 async def _shielded(stop: Callable[[], Awaitable[None]]) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from openapi.chat.request import ChatRequest
     from server.config.settings import Settings
     from server.operations.shared.expiring_store import ExpiringStore
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts, VoiceSpec
 
@@ -43,7 +43,7 @@ class ChatPlan:
     """Requests that nothing is wrong with, one for each choice. `audio_format` None: text only,
     else `language` is the voice's, and `captions` are wanted or not."""
 
-    served: Served
+    served: ServedModel
     requests: tuple[Request, ...]
     audio_format: str | None
     stream: bool
@@ -96,7 +96,7 @@ def _choice(thinker: ThinkerParams, speech: TalkerParams | None, index: int) -> 
 
 
 def _speech(
-    body: ChatRequest, served: Served, seed: int, settings: Settings
+    body: ChatRequest, served: ServedModel, seed: int, settings: Settings
 ) -> tuple[VoiceSpec, TalkerParams] | tuple[None, None]:
     if not body.wants_audio:
         return None, None

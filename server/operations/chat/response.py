@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from server.http.live_response import GuardedSend, LiveResponse, never
+from server.http.live_response import ClientSend, LiveResponse, receive_nothing
 from server.http.sse import send_events
 from server.operations.chat.chunks import Chunks, usage_chunk
 from server.operations.chat.ids import ReplyNames, new_names
@@ -50,11 +50,11 @@ def _keep(transcripts: ExpiringStore[str], names: ReplyNames, index: int, text: 
 
 
 async def _send_whole(
-    plan: ChatPlan, names: ReplyNames, keep: Keep, outputs: Outputs, scope: Scope, send: GuardedSend
+    plan: ChatPlan, names: ReplyNames, keep: Keep, outputs: Outputs, scope: Scope, send: ClientSend
 ) -> None:
     completion = await whole_reply(outputs, names, plan, keep)
     response = Response(completion.wire(), media_type="application/json")
-    await response(scope, never, send)
+    await response(scope, receive_nothing, send)
 
 
 async def _send_chunks(
@@ -64,7 +64,7 @@ async def _send_chunks(
     ping_s: float,
     outputs: Outputs,
     scope: Scope,
-    send: GuardedSend,
+    send: ClientSend,
 ) -> None:
     scripts = [_script(plan, names, keep, index) for index in range(len(plan.requests))]
     tally = Tally(len(scripts), per_prompt=len(scripts))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openapi.chat.message import ChatMessage
     from openapi.chat.request import ChatRequest, ReplyAudio
     from server.operations.shared.expiring_store import ExpiringStore
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
 
 # The template knows three roles. What a tool said is told to the model as the user's words.
 TEMPLATE_ROLES = {"developer": "system", "tool": "user", "function": "user"}
@@ -34,7 +34,7 @@ def check_options(body: ChatRequest) -> None:
         raise RefusedError(Problem(message, "stream_options"))
 
 
-def check_reply_audio(audio: ReplyAudio, served: Served, *, stream: bool) -> None:
+def check_reply_audio(audio: ReplyAudio, served: ServedModel, *, stream: bool) -> None:
     """Refuse sound that the model does not make, or not in a stream. Raises RefusedError."""
     if not served.speaks:
         raise RefusedError(unsupported("modalities", "This model replies in text only."))

@@ -24,7 +24,7 @@ from stages.contract.messages import Request, Sampling, ThinkerParams
 
 if TYPE_CHECKING:
     from openapi.completions.request import CompletionRequest, Prompt
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
@@ -35,7 +35,7 @@ DEFAULT_MAX_TOKENS = 16
 class CompletionPlan:
     """Requests that nothing is wrong with. `echoes`: the text that each choice begins with."""
 
-    served: Served
+    served: ServedModel
     requests: tuple[Request, ...]
     per_prompt: int
     echoes: tuple[str, ...]

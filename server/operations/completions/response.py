@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from starlette.responses import Response
 
 from openapi.completions.response import Completion, CompletionChoice
-from server.http.live_response import GuardedSend, LiveResponse, never
+from server.http.live_response import ClientSend, LiveResponse, receive_nothing
 from server.http.sse import event, send_events
 from server.operations.chat.ids import FINGERPRINT
 from server.operations.completions.logprobs import LogprobLists
@@ -49,7 +49,7 @@ def completion_response(plan: CompletionPlan, settings: Settings, key: str = "")
 
 
 async def _send_whole(
-    plan: CompletionPlan, bare: Completion, outputs: Outputs, scope: Scope, send: GuardedSend
+    plan: CompletionPlan, bare: Completion, outputs: Outputs, scope: Scope, send: ClientSend
 ) -> None:
     tally = Tally(len(plan.requests), plan.per_prompt)
     texts = [[echo] for echo in plan.echoes]
@@ -70,7 +70,7 @@ async def _send_whole(
     ]
     body = bare.model_copy(update={"choices": choices, "usage": tally.usage})
     response = Response(body.wire(), media_type="application/json")
-    await response(scope, never, send)
+    await response(scope, receive_nothing, send)
 
 
 async def _send_events(
@@ -79,7 +79,7 @@ async def _send_events(
     ping_s: float,
     outputs: Outputs,
     scope: Scope,
-    send: GuardedSend,
+    send: ClientSend,
 ) -> None:
     tally = Tally(len(plan.requests), plan.per_prompt)
     scripts = [CompletionScript(plan, bare, index) for index in range(len(plan.requests))]

@@ -29,7 +29,7 @@ from stages.contract.pipeline import Message
 if TYPE_CHECKING:
     from openapi.responses.request import ResponseRequest, TextFormat
     from server.operations.shared.expiring_store import ExpiringStore
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
@@ -46,7 +46,7 @@ class StoredResponse:
 class ResponsePlan:
     """A request that nothing is wrong with. `begun` is the response before anything of it is."""
 
-    served: Served
+    served: ServedModel
     request: Request
     begun: ResponseObject
     turns: tuple[Message, ...]

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from server.http.json_response import wire_response
-from server.http.live_response import GuardedSend, LiveResponse, never
+from server.http.live_response import ClientSend, LiveResponse, receive_nothing
 from server.http.sse import send_events
 from server.operations.responses.events import ResponseScript
 from server.operations.responses.plan import StoredResponse
@@ -44,13 +44,13 @@ async def _send_whole(
     stored: ExpiringStore[StoredResponse],
     outputs: Outputs,
     scope: Scope,
-    send: GuardedSend,
+    send: ClientSend,
 ) -> None:
     script = ResponseScript(plan.begun)
     async for data in outputs:
         for _ in script.take(data):
             pass
-    await wire_response(_finish(plan, script, stored))(scope, never, send)
+    await wire_response(_finish(plan, script, stored))(scope, receive_nothing, send)
 
 
 async def _send_events(
@@ -59,7 +59,7 @@ async def _send_events(
     ping_s: float,
     outputs: Outputs,
     scope: Scope,
-    send: GuardedSend,
+    send: ClientSend,
 ) -> None:
     script = ResponseScript(plan.begun)
     frames = _frames(plan, script, stored, outputs)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from openapi.reply_format import FormatType
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
@@ -28,7 +28,7 @@ MAX_SCHEMA_CHARS = 64 * 1024
 ANY_OBJECT = '{"type":"object"}'
 
 
-def writer_of(service: Service, name: str, url: str) -> tuple[Served, ChatPrompts]:
+def writer_of(service: Service, name: str, url: str) -> tuple[ServedModel, ChatPrompts]:
     """A model that writes, and what is known of its tokens. Also raises UnavailableError."""
     served = service.model(name)
     if (prompts := served.pipeline.prompts) is None:

@@ -20,7 +20,7 @@ from stages.contract.pipeline import speech_request
 if TYPE_CHECKING:
     from openapi.speech import SpeechRequest
     from server.config.settings import Settings
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
     from server.serving.service import Service
     from stages.contract.messages import Request
 
@@ -31,7 +31,7 @@ OPENAI_MAX_CHARS = 4096
 class SpeechPlan:
     """A request that nothing is wrong with."""
 
-    served: Served
+    served: ServedModel
     request: Request
     format: FileFormat
     deadline_s: float
@@ -65,7 +65,7 @@ def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
     return SpeechPlan(served, request, file_format, deadline_s, count(body.input), options.captions)
 
 
-def _max_chars(name: str, served: Served, settings: Settings) -> int:
+def _max_chars(name: str, served: ServedModel, settings: Settings) -> int:
     """Under the names of OpenAI's models its limit holds too."""
     limit = settings.max_input_chars
     return limit if name == served.pipeline.model_id else min(limit, OPENAI_MAX_CHARS)

@@ -11,9 +11,9 @@ from starlette.responses import StreamingResponse
 
 from openapi.speech import SpeechDone, SpeechUsage
 from server.encoding.pcm import pcm
-from server.encoding.threaded import OpenFile
+from server.encoding.threaded import ThreadedEncoder
 from server.errors import RefusedError
-from server.http.live_response import GuardedSend, LiveResponse
+from server.http.live_response import ClientSend, LiveResponse
 from server.http.sse import DONE, event, send_events
 from server.operations.shared.captions import captions_json
 from server.serving.voices import NOTHING_TO_SPEAK
@@ -54,7 +54,7 @@ def speech_response(
 class SpeechFile:
     """The bytes of the file as they come; `end` is there when they are all out."""
 
-    def __init__(self, outputs: Outputs, file: OpenFile) -> None:
+    def __init__(self, outputs: Outputs, file: ThreadedEncoder) -> None:
         self._outputs = outputs
         self._file = file
         self.end = AudioEnd(0, 0)
@@ -101,8 +101,8 @@ def _captions_of(file: SpeechFile) -> bytes:
     return b'","captions":' + captions_json(file.take_captions()) + b"}"
 
 
-async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: GuardedSend) -> None:
-    with closing(OpenFile(plan.format)) as file:
+async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: ClientSend) -> None:
+    with closing(ThreadedEncoder(plan.format)) as file:
         pieces = SpeechFile(outputs, file).pieces()
         response = StreamingResponse(
             pieces, headers=STREAM_HEADERS, media_type=plan.format.media_type
@@ -111,8 +111,8 @@ async def _send_file(plan: SpeechPlan, outputs: Outputs, scope: Scope, send: Gua
 
 
 async def _send_events(
-    plan: SpeechPlan, ping_s: float, outputs: Outputs, scope: Scope, send: GuardedSend
+    plan: SpeechPlan, ping_s: float, outputs: Outputs, scope: Scope, send: ClientSend
 ) -> None:
-    with closing(OpenFile(plan.format)) as file:
+    with closing(ThreadedEncoder(plan.format)) as file:
         frames = speech_frames(SpeechFile(outputs, file), plan.input_tokens, captions=plan.captions)
         await send_events(frames, scope, send, ping_s)

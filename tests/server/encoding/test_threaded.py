@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from server.encoding.formats import FileFormat, PlainEncoder
-from server.encoding.threaded import OpenFile
+from server.encoding.formats import FileFormat, PassthroughEncoder
+from server.encoding.threaded import ThreadedEncoder
 
 
 async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_first():
@@ -11,11 +11,11 @@ async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_
 
     def set_up():
         opened.append(True)
-        return PlainEncoder(b"head ")
+        return PassthroughEncoder(b"head ")
 
     for heavy in (False, True):
         opened.clear()
-        file = OpenFile(FileFormat("audio/x", set_up, heavy=heavy))
+        file = ThreadedEncoder(FileFormat("audio/x", set_up, in_thread=heavy))
         assert not opened
         assert [await file.feed(b"one "), await file.feed(b"two"), await file.flush()] == [
             b"head one ",
@@ -27,6 +27,6 @@ async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_
 
 
 async def test_a_file_without_samples_has_its_head_and_may_be_closed_unopened():
-    form = FileFormat("audio/x", partial(PlainEncoder, b"head"), heavy=False)
-    assert await OpenFile(form).flush() == b"head"
-    OpenFile(form).close()
+    form = FileFormat("audio/x", partial(PassthroughEncoder, b"head"), in_thread=False)
+    assert await ThreadedEncoder(form).flush() == b"head"
+    ThreadedEncoder(form).close()

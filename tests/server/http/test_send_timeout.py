@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from server.http.live_response import GuardedSend
+from server.http.live_response import ClientSend
 from tests.virtual_clock import VirtualClockLoop
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -30,7 +30,7 @@ class Reader:
 async def send(reader, num_messages, num_senders=1, pause_s=0.0):
     """Whether the reader was given up, and when the sending ended."""
     with anyio.CancelScope() as reading:
-        held = GuardedSend(reader, 10.0, reading.cancel)
+        held = ClientSend(reader, 10.0, reading.cancel)
         await held(START)
 
         async def send_some():

@@ -139,7 +139,7 @@ async def test_running_waiting_and_refused_are_what_they_are_now():
 @pytest.fixture
 def impatient(monkeypatch):
     """A player that should have begun a second before the first sound: it always waits."""
-    monkeypatch.setattr("server.observe.trail.BUFFER_S", -1.0)
+    monkeypatch.setattr("server.observe.timeline.BUFFER_S", -1.0)
 
 
 @pytest.mark.usefixtures("impatient")

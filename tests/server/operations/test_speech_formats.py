@@ -99,7 +99,7 @@ async def test_no_event_is_longer_than_a_line_may_be(name):
 @pytest.mark.parametrize("stream_format", ["audio", "sse"])
 async def test_an_encoder_that_cannot_be_set_up_is_a_500_and_no_200(monkeypatch, stream_format):
     broken = partial(PyAvEncoder, Codec("ogg", "libopus", options={"page_duration": "soon"}))
-    monkeypatch.setitem(FORMATS, "opus", FileFormat("audio/opus", broken, heavy=True))
+    monkeypatch.setitem(FORMATS, "opus", FileFormat("audio/opus", broken, in_thread=True))
     async with scripted() as (app, _):
         request = post(URL, {**SPEECH, "response_format": "opus", "stream_format": stream_format})
         with pytest.raises(ValueError, match="Invalid argument"):

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator import OrchOutput
 from server.config.settings import Settings
-from server.serving.capacity import NUM_SAMPLES, audio_s_per_s, places_at, places_for
+from server.serving.capacity import NUM_SAMPLES, audio_s_per_s, choose_max_running, max_running_at
 from server.serving.service import Service
 from stages.contract.errors import RequestError
 from stages.contract.messages import AudioChunk, AudioEnd, SpeechEnd
@@ -53,12 +53,12 @@ async def test_the_rate_is_the_sound_of_all_samples_over_the_time_that_they_take
 
 async def test_a_sample_that_fails_fails_the_start():
     with pytest.raises(RequestError):
-        await places_for([Speaker(0.025, RequestError("a", "no voice"))])
+        await choose_max_running([Speaker(0.025, RequestError("a", "no voice"))])
 
 
 @pytest.mark.parametrize(("rate", "places"), [(0.5, 1), (3.0, 2), (40.0, 32), (500.0, 64)])
 def test_places_are_fewer_than_the_machine_can_feed(rate, places):
-    assert places_at(rate) == places
+    assert max_running_at(rate) == places
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ async def test_a_bad_trial_is_repeated(monkeypatch, rates, places, num_trials):
         return next(trials)
 
     monkeypatch.setattr("server.serving.capacity.audio_s_per_s", next_rate)
-    assert await places_for([Speaker(0.025)]) == places
+    assert await choose_max_running([Speaker(0.025)]) == places
     assert len(list(trials)) == len(rates) - num_trials
 
 
 async def test_beside_another_model_nothing_is_measured():
-    assert await places_for([Speaker(0.025), Speaker(0.025)]) == DEFAULT_MAX_RUNNING
+    assert await choose_max_running([Speaker(0.025), Speaker(0.025)]) == DEFAULT_MAX_RUNNING
 
 
 @pytest.mark.parametrize(
