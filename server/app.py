@@ -52,21 +52,21 @@ def create_app(service: Service) -> ASGIApp:
     """The whole application as ASGI. Raises SettingsError where the keys cannot be read."""
     # Streams that run may finish on shutdown.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
-    watch, settings = Observer(service, VERSION), service.settings
-    api = create_api(service, watch)
+    observer, settings = Observer(service, VERSION), service.settings
+    api = create_api(service, observer)
     app: ASGIApp = Auth(Methods(api, list(_routes_of(api))), keys_of(settings))
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    app = RequestLog(app, watch)
+    app = RequestLog(app, observer)
     return RootPath(app, settings.root_path) if settings.root_path else app
 
 
-def create_api(service: Service, watch: Observer) -> FastAPI:
+def create_api(service: Service, observer: Observer) -> FastAPI:
     """The routes and handlers, without the outermost layer."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.running(), watch.running():
+        async with service.running(), observer.running():
             yield
 
     api = FastAPI(
@@ -90,9 +90,9 @@ def create_api(service: Service, watch: Observer) -> FastAPI:
         api.include_router(routes(service))
     api.include_router(document_routes())
     api.include_router(playground_routes())
-    api.include_router(metrics_routes(watch))
+    api.include_router(metrics_routes(observer))
     if service.settings.debug_routes:
-        api.include_router(debug_routes(watch))
+        api.include_router(debug_routes(observer))
     for kind in (RefusedError, OmniError, ClientDisconnect, Exception):
         api.add_exception_handler(kind, _answer)
     api.add_exception_handler(HTTPException, _answer_http)

@@ -1,7 +1,7 @@
-"""What can be seen of requests from outside: metrics, log lines, timelines and traces.
+"""What operators can see of requests: metrics, log lines, timelines and traces.
 
-All of it is made from two things: a `Timeline` for each request, and counts that are read when
-somebody asks. Nothing here changes what a request does.
+There are two sources: one `Timeline` for each request, and counters that are read when somebody
+asks for metrics. Nothing here changes how a request runs.
 """
 
 from server.observe.observer import Observer

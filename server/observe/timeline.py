@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from orchestrator import OrchOutput, RequestRecord
     from server.serving.service import Service
 
-TIMELINE = "nano_omni.timeline"  # in a scope
+TIMELINE = "nano_omni.timeline"  # key in the ASGI scope
 ENDPOINTS = ("/v1/audio/speech", "/v1/chat/completions", "/v1/completions", "/v1/responses")
-UNKNOWN = "unknown"  # a model that is not known, or not yet
+UNKNOWN = "unknown"  # the model, until the body was read and if it is not served here
 
 Outcome = Literal[
     "ok", "invalid", "overloaded", "unavailable", "deadline", "left", "stalled", "failed"
@@ -34,24 +34,24 @@ Outcome = Literal[
 
 
 def _clock() -> Callable[[], float]:
-    """The loop's: it is asked for each chunk, and finding the loop is a system call."""
+    """The event loop's clock. Kept, because finding the loop for each chunk is a system call."""
     return asyncio.get_running_loop().time
 
 
 @dataclass(slots=True, eq=False)
 class Timeline:
-    """See above. `on_over` hears when the response and all of its records have ended."""
+    """See above. `on_complete` is called once, when the response and all records have ended."""
 
     request_id: str
     endpoint: str
-    on_over: Callable[[Timeline], None]
-    parent: Mapping[str, str] = field(default_factory=dict)  # W3C trace context, as it was sent
+    on_complete: Callable[[Timeline], None]
+    parent: Mapping[str, str] = field(default_factory=dict)  # W3C trace context, as sent
     received_at: float = field(init=False)
     received_unix_s: float = field(default_factory=time.time)
     model: str = UNKNOWN
     stage_names: Sequence[str] = ()
-    body: dict[str, Any] | None = None  # only where texts are wanted in the log
-    asked_at: float | None = None  # for a place among the running requests
+    body: dict[str, Any] | None = None  # only with the setting `log_texts`
+    queued_at: float | None = None  # when it asked for its places
     admitted_at: float | None = None
     first_byte_at: float | None = None
     first_token_at: float | None = None
@@ -67,41 +67,41 @@ class Timeline:
     jitter_buffers: dict[int, JitterBuffer] = field(default_factory=dict)  # by streamed choice
     _tokens: dict[int, int] = field(default_factory=dict)
     _now_s: Callable[[], float] = field(default_factory=_clock)
-    _is_told: bool = False
+    _is_reported: bool = False
 
     def __post_init__(self) -> None:
-        """It begins now."""
+        """The request is received now."""
         self.received_at = self._now_s()
 
     @property
     def completion_tokens(self) -> int:
-        """How many tokens were written, of all choices."""
+        """The number of tokens generated, over all choices."""
         return sum(self._tokens.values())
 
     @property
     def num_underruns(self) -> int:
-        """How often players would have run dry."""
+        """How often the listeners' jitter buffers ran dry, over all choices."""
         return sum(buffer.num_underruns for buffer in self.jitter_buffers.values())
 
     @property
     def silent_s(self) -> float:
-        """For how long."""
+        """How long the listeners heard silence, over all choices."""
         return sum(buffer.silent_s for buffer in self.jitter_buffers.values())
 
     @property
-    def is_over(self) -> bool:
-        """Whether nothing more will be noted."""
+    def is_complete(self) -> bool:
+        """Whether the response and all records have ended, so that nothing changes any more."""
         return self.ended_at is not None and all(r.ended_at is not None for r in self.records)
 
-    def admit(self, records: Sequence[RequestRecord]) -> None:
-        """It has its places, and its requests are on their way."""
+    def note_admitted(self, records: Sequence[RequestRecord]) -> None:
+        """The request got its places and runs; `records` has one entry for each choice."""
         self.admitted_at = self._now_s()
         self.records = records
         for record in records:
-            record.on_end = self._settle
+            record.on_end = self._report_if_complete
 
-    def made(self, output: OrchOutput) -> None:
-        """An output came out of the stages."""
+    def note_output(self, output: OrchOutput) -> None:
+        """The stages emitted an output for the client."""
         data = output.data
         if isinstance(data, AudioChunk):
             self.last_audio_at = self._now_s()
@@ -117,31 +117,34 @@ class Timeline:
             self.prompt_tokens += data.prompt_tokens
             self.cached_tokens += data.cached_tokens
 
-    def wrote(self, output: OrchOutput) -> None:
-        """An output of a stream was written to the socket."""
+    def note_written(self, output: OrchOutput) -> None:
+        """An output of a streamed response was written to the socket."""
         if isinstance(output.data, AudioChunk):
             if (buffer := self.jitter_buffers.get(output.index)) is None:
                 buffer = self.jitter_buffers[output.index] = JitterBuffer(BUFFER_S)
             buffer.push(len(output.data.samples) / output.data.rate_hz, self._now_s())
 
-    def end(self, status: int, outcome: Outcome) -> None:
-        """The response is over."""
+    def finish(self, status: int, outcome: Outcome) -> None:
+        """The response has ended."""
         self.status, self.outcome, self.ended_at = status, outcome, self._now_s()
-        self._settle()
+        self._report_if_complete()
 
     def since_received_ms(self, at: float | None) -> float | None:
-        """A time as the timeline has it."""
+        """`at` as milliseconds since the request was received; None stays None."""
         return None if at is None else round(1000 * (at - self.received_at), 2)
 
-    def _settle(self) -> None:
-        """Once: the last record may have ended before the response, and tell of it after that."""
-        if self.is_over and not self._is_told:
-            self._is_told = True
-            self.on_over(self)
+    def _report_if_complete(self) -> None:
+        """Report once: a record that ended before the response may still call this after it."""
+        if self.is_complete and not self._is_reported:
+            self._is_reported = True
+            self.on_complete(self)
 
 
 def note_body(request: Request, service: Service, body: BaseModel, model: str) -> None:
-    """Note whom a request is for; a name that is none of ours is never a label."""
+    """Note which model a request is for, and its body if `log_texts` is set.
+
+    A model that is not served stays `UNKNOWN`: names sent by clients never become metric labels.
+    """
     timeline: Timeline = request.scope[TIMELINE]
     if (served := service.find(model)) is not None:
         timeline.model = served.pipeline.model_id

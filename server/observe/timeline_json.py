@@ -1,4 +1,4 @@
-"""A timeline as the JSON of `docs/timeline.md`: milliseconds since the request was received."""
+"""A timeline as JSON (see `docs/timeline.md`). Times are milliseconds since the request came in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def timeline_json(timeline: Timeline) -> dict[str, Any]:
-    """What is known of the request now."""
+    """Everything known about the request now. Fields that have no value yet are null."""
     ms = timeline.since_received_ms
     return {
         "object": "timeline",
@@ -39,7 +39,7 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
 
 
 def _state(timeline: Timeline) -> str:
-    if timeline.is_over:
+    if timeline.is_complete:
         return "done"
     return "waiting" if timeline.admitted_at is None else "running"
 

@@ -1,8 +1,8 @@
-"""Requests as OpenTelemetry traces: a span for the request, and one for each stage beneath it.
+"""Requests as OpenTelemetry traces: a span for the request, with a child span for each stage.
 
-Made from the timeline when everything has ended, so a request costs nothing more while it runs. The
-client's W3C trace context becomes the parent, and its choice of what is sampled holds. Needs the
-extra `otel`.
+Spans are made from the complete timeline, so that a running request costs nothing more. The W3C
+trace context that the client sent is the parent, and its sampling decision is kept. Needs the extra
+`otel`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PATH = "/v1/traces"
 
 
 def make_traces(endpoint: str, version: str) -> Traces | None:
-    """Traces that go to a collector (OTLP over HTTP); None without an endpoint.
+    """Traces that are sent to the collector at `endpoint` (OTLP over HTTP); None if it is empty.
 
-    Raises SettingsError where the extra is not installed.
+    Raises SettingsError if the extra `otel` is not installed.
     """
     if not endpoint:
         return None
@@ -34,7 +34,9 @@ def make_traces(endpoint: str, version: str) -> Traces | None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise SettingsError("traces need: pip install -r requirements/otel.txt") from None
+        raise SettingsError(
+            "setting otlp_endpoint: traces need more packages: pip install -r requirements/otel.txt"
+        ) from None
 
     resource = Resource.create({"service.name": "nano-vllm-omni", "service.version": version})
     provider = TracerProvider(resource=resource)
@@ -44,14 +46,14 @@ def make_traces(endpoint: str, version: str) -> Traces | None:
 
 
 class Traces:
-    """Sends timelines to where `provider` exports."""
+    """Sends timelines as spans through `provider`."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._provider = provider
         self._tracer = provider.get_tracer("nano_omni")
 
     def send(self, timeline: Timeline) -> None:
-        """Everything of it has ended."""
+        """Queue the spans of a complete timeline."""
         from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -63,7 +65,7 @@ class Traces:
             _attributes(timeline),
             start_time=_unix_ns(timeline, timeline.received_at),
         )
-        _note_moments(span, timeline)
+        _add_events(span, timeline)
         if timeline.outcome not in ("ok", "invalid"):
             span.set_status(Status(StatusCode.ERROR, timeline.outcome))
         context = set_span_in_context(span)
@@ -74,17 +76,17 @@ class Traces:
                     child = self._tracer.start_span(
                         timeline.stage_names[k], context, start_time=started_at
                     )
-                    _tell_stage(child, timeline, record, stage)
+                    _end_stage_span(child, timeline, record, stage)
         assert timeline.ended_at is not None
         span.end(_unix_ns(timeline, timeline.ended_at))
 
     def close(self) -> None:
-        """Send what waits; may take seconds."""
+        """Send the queued spans. Blocks, perhaps for seconds."""
         self._provider.shutdown()
 
 
 def _attributes(timeline: Timeline) -> dict[str, str | int | float]:
-    """Names as in OpenTelemetry's conventions for HTTP and generative AI, where there are any."""
+    """Names follow OpenTelemetry's conventions for HTTP and generative AI where they have one."""
     return {
         "http.request.method": "POST",
         "http.route": timeline.endpoint,
@@ -99,22 +101,24 @@ def _attributes(timeline: Timeline) -> dict[str, str | int | float]:
     }
 
 
-def _note_moments(span: Span, timeline: Timeline) -> None:
-    moments = {
+def _add_events(span: Span, timeline: Timeline) -> None:
+    times_by_name = {
         "admitted": timeline.admitted_at,
         "first_token": timeline.first_token_at,
         "first_audio": timeline.first_audio_at,
     }
     for record in timeline.records:
         if record.held:
-            moments[f"gate_held {record.index}"] = record.all_final_at
-            moments[f"gate_released {record.index}"] = record.ended_at
-    for name, at in moments.items():
+            times_by_name[f"gate_held {record.index}"] = record.all_final_at
+            times_by_name[f"gate_released {record.index}"] = record.ended_at
+    for name, at in times_by_name.items():
         if at is not None:
             span.add_event(name, timestamp=_unix_ns(timeline, at))
 
 
-def _tell_stage(span: Span, timeline: Timeline, record: RequestRecord, stage: StageRecord) -> None:
+def _end_stage_span(
+    span: Span, timeline: Timeline, record: RequestRecord, stage: StageRecord
+) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute("nano_omni.run", record.request_id)

@@ -1,10 +1,10 @@
 """Keys: who is let in, what the others are told, and what stays open."""
 
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 
+from orchestrator import Admission
 from server.app import create_app
 from server.config.keys import Keys, keys_of
 from server.config.settings import Settings, SettingsError, load_settings
@@ -85,43 +85,38 @@ async def test_each_key_is_let_in_and_has_a_name_of_its_own():
     assert seen[0] == sha256(ONE.encode()).hexdigest()[:12]
 
 
-class Recording:
-    """A runner that notes on whose account a request runs."""
+class RecordingAdmission(Admission):
+    """Notes for which key each request asks for its places."""
 
-    def __init__(self, runner):
-        self._runner = runner
+    def __init__(self):
+        super().__init__(max_running=4, max_waiting=4)
         self.keys = []
 
-    def stream(self, prompt, *, key="", **limits):
+    async def enter(self, key="", places=1):
         self.keys.append(key)
-        return self._runner.stream(prompt, key=key, **limits)
-
-    def group(self, prompts, *, key="", **limits):
-        self.keys.append(key)
-        return self._runner.group(prompts, key=key, **limits)
+        return await super().enter(key, places)
 
 
 @pytest.mark.parametrize(
-    ("model", "path", "body"),
+    ("path", "body"),
     [
-        ("speaker", "/v1/audio/speech", SPEECH),
-        ("chatter", "/v1/chat/completions", CHAT),
-        ("chatter", "/v1/completions", {"model": "chatter", "prompt": "Hi"}),
-        ("chatter", "/v1/responses", {"model": "chatter", "input": "Hi"}),
+        ("/v1/audio/speech", SPEECH),
+        ("/v1/chat/completions", CHAT),
+        ("/v1/completions", {"model": "chatter", "prompt": "Hi"}),
+        ("/v1/responses", {"model": "chatter", "input": "Hi"}),
     ],
 )
-async def test_the_name_of_the_key_goes_to_whoever_shares_out_the_places(model, path, body):
+async def test_the_name_of_the_key_reaches_the_admission(path, body):
     deployment = ScriptedDeployment(
         ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     )
     service = Service(Settings(api_keys=[ONE]), lambda: deployment)
+    service.admission = RecordingAdmission()
     async with service.running():
         await service.settled.wait()
-        runner = Recording(service.model(model).runner)
-        service._served = (replace(service.model(model), runner=runner),)
         reply = await post(path, body, headers=bearer(ONE)).run(create_app(service))
     assert reply.status == 200
-    assert runner.keys == [sha256(ONE.encode()).hexdigest()[:12]]
+    assert service.admission.keys == [sha256(ONE.encode()).hexdigest()[:12]]
 
 
 async def test_without_keys_any_token_will_do():

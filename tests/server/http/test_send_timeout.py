@@ -30,18 +30,18 @@ class Reader:
 async def send(reader, num_messages, num_senders=1, pause_s=0.0):
     """Whether the reader was given up, and when the sending ended."""
     with anyio.CancelScope() as reading:
-        held = ClientSend(reader, 10.0, reading.cancel)
-        await held(START)
+        client_send = ClientSend(reader, 10.0, reading.cancel)
+        await client_send(START)
 
         async def send_some():
             for _ in range(num_messages):
-                await held(BODY)
+                await client_send(BODY)
                 await anyio.sleep(pause_s)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(num_senders):
                 tasks.start_soon(send_some)
-    held.close()
+    client_send.close()
     return reading.cancelled_caught, anyio.current_time()
 
 

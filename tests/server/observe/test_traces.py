@@ -27,7 +27,7 @@ def traced(app, exporter):
     """The app, its traces going to memory."""
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    app._watch.traces = Traces(provider)
+    app.observer.traces = Traces(provider)
     return app
 
 
