@@ -1,4 +1,4 @@
-"""The app: routes, the handlers that answer errors, and the service's life as the lifespan."""
+"""The ASGI app: routes, middleware and error handlers. Its lifespan runs the service."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 
 def create_app(service: Service) -> ASGIApp:
-    """The whole application as ASGI. Raises SettingsError where the keys cannot be read."""
-    # Streams that run may finish on shutdown.
+    """The complete application. Raises SettingsError if the API keys cannot be read."""
+    # Streams that still run at shutdown may finish.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     observer, settings = Observer(service, VERSION), service.settings
     api = create_api(service, observer)
@@ -62,7 +62,7 @@ def create_app(service: Service) -> ASGIApp:
 
 
 def create_api(service: Service, observer: Observer) -> FastAPI:
-    """The routes and handlers, without the outermost layer."""
+    """The routes and error handlers, without the middleware."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -119,7 +119,7 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 
 
 async def _answer_validation(request: Request, error: Exception) -> Response:
-    """A parameter of the URL that is wrong; bodies are checked in `body.py`."""
+    """Answer a wrong parameter of the URL. Bodies are checked in `http/body.py`."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     param = param_of(first["loc"][1:])

@@ -41,7 +41,7 @@ REQUESTS = _counter("requests", "model endpoint outcome", "Requests that have en
 REQUEST_S = _histogram(
     "request_seconds",
     "model endpoint",
-    "Time from a request's first byte to its response's last byte. Only outcome `ok`.",
+    "Time from a request's first byte to its response's last. Only outcome `ok`.",
     LONG_S,
 )
 QUEUE = _histogram("queue_seconds", "model", "Time that requests waited for a free place.", QUEUE_S)
@@ -54,8 +54,8 @@ FIRST_AUDIO = _histogram(
 REAL_TIME_FACTOR = _histogram(
     "real_time_factor",
     "model endpoint",
-    "Time from admission to the last audio, divided by the length of the audio. A client that reads "
-    "only as fast as it plays keeps it near 1.",
+    "Time from admission to the last audio, divided by the length of the audio. A client that "
+    "reads only as fast as it plays keeps it near 1.",
     FACTORS,
 )
 UNDERRUNS = _counter(
