@@ -142,7 +142,7 @@ async def _handle_signals(
         if running := service.admission.stats().num_running:
             limit_s = service.settings.shutdown_s
             notify(
-                f"stopping: {running} running may take up to {limit_s:g} s; signal again to stop now"
+                f"stopping: {running} running may take up to {limit_s:g} s; again to stop now"
             )
         with anyio.move_on_after(service.settings.shutdown_s):
             await anext(signals)
