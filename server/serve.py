@@ -141,9 +141,7 @@ async def _handle_signals(
         server.should_exit = True
         if running := service.admission.stats().num_running:
             limit_s = service.settings.shutdown_s
-            notify(
-                f"stopping: {running} running may take up to {limit_s:g} s; again to stop now"
-            )
+            notify(f"stopping: {running} running may take up to {limit_s:g} s; again to stop now")
         with anyio.move_on_after(service.settings.shutdown_s):
             await anext(signals)
     await service.abort_requests()
