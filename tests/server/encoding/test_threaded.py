@@ -1,4 +1,4 @@
-"""A file holds nothing before its first samples come."""
+"""A threaded encoder is opened by its first samples."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ from server.encoding.formats import FileFormat, PassthroughEncoder
 from server.encoding.threaded import ThreadedEncoder
 
 
-async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_first():
+async def test_the_first_samples_open_the_encoder_and_its_head_comes_first():
     opened = []
 
     def set_up():
@@ -26,7 +26,7 @@ async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_
         file.close()
 
 
-async def test_a_file_without_samples_has_its_head_and_may_be_closed_unopened():
+async def test_a_file_without_samples_has_its_head_and_an_unopened_one_can_be_closed():
     form = FileFormat("audio/x", partial(PassthroughEncoder, b"head"), in_thread=False)
     assert await ThreadedEncoder(form).flush() == b"head"
     ThreadedEncoder(form).close()
