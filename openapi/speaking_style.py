@@ -31,7 +31,7 @@ def _as_name(speaker: object) -> object:
 SpeakerName = Annotated[str, BeforeValidator(_as_name, json_schema_input_type=str | int)]
 
 
-class SpokenStyle(RequestModel):
+class SpeakingStyle(RequestModel):
     """Base of what asks for speech. None: as the voice or the server has it."""
 
     length_scale: Annotated[

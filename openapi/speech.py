@@ -1,6 +1,6 @@
 """`POST /v1/audio/speech`: the request, and the events of `stream_format: "sse"`.
 
-`seed`, `language`, `timeout_s` and what `SpokenStyle` has are fields of our own.
+`seed`, `language`, `timeout_s` and what `SpeakingStyle` has are fields of our own.
 """
 
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from openapi.base import ResponseModel, Seed
-from openapi.speaking_style import SpokenPiece, SpokenStyle
+from openapi.speaking_style import SpeakingStyle, SpokenPiece
 from openapi.voice import VoiceName
 
 EXAMPLE: JsonDict = {
@@ -31,7 +31,7 @@ INSTRUCTIONS = (
 SpeechFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 
-class SpeechRequest(SpokenStyle):
+class SpeechRequest(SpeakingStyle):
     """What to speak, and how."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 from openapi.base import FEW, MAX_ITEMS, RequestModel, Seed
 from openapi.chat.message import ChatMessage
 from openapi.reply_format import ResponseFormat
-from openapi.speaking_style import SpokenStyle
+from openapi.speaking_style import SpeakingStyle
 from openapi.voice import VoiceName
 
 ReplyFormat = Literal["wav", "aac", "mp3", "flac", "opus", "pcm16"]
@@ -29,7 +29,7 @@ def as_list(stop: object) -> object:
     return [stop] if isinstance(stop, str) else stop
 
 
-class ReplyAudio(SpokenStyle):
+class ReplyAudio(SpeakingStyle):
     """How the reply is to sound; all but `voice` and `format` are fields of our own. pcm16 has no
     header: 24 kHz, mono, 16 bits, little endian."""
 

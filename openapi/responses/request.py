@@ -91,7 +91,7 @@ class ResponseRequest(RequestModel):
     timeout_s: Annotated[float, Field(gt=0.0)] | None = None
 
     @property
-    def num_top(self) -> int | None:
+    def num_top_logprobs(self) -> int | None:
         """How many likely tokens are wanted at each place; None where no scores are."""
         wanted = self.top_logprobs is not None or LOGPROBS in (self.include or ())
         return (self.top_logprobs or 0) if wanted else None

@@ -10,8 +10,9 @@ from server.http.auth import key_of
 from server.http.body import read_body
 from server.http.json_response import wire_response
 from server.observe import note_body
-from server.operations.responses.plan import StoredResponse, plan_response
+from server.operations.responses.plan import plan_response
 from server.operations.responses.response import response_response
+from server.operations.responses.stored import StoredResponse
 from server.operations.shared.expiring_store import ExpiringStore
 from server.routes.description.errors import ERRORS, Answers
 from server.routes.description.operations import RESPONSE_STREAM, body_of
@@ -27,7 +28,7 @@ def response_routes(service: Service) -> APIRouter:
     """The routes of responses."""
     router = APIRouter(tags=["responses"], responses=ERRORS)
     settings = service.settings
-    stored: ExpiringStore[StoredResponse] = ExpiringStore()
+    stored = ExpiringStore[StoredResponse]()
 
     @router.post(
         "/v1/responses",

@@ -29,6 +29,6 @@ def speech_routes(service: Service) -> APIRouter:
         body = await read_body(request, SpeechRequest, settings.max_body_bytes)
         note_body(request, service, body, body.model)
         plan = plan_speech(service, body)
-        return speech_response(plan, body, settings, key_of(request))
+        return speech_response(plan, settings, key_of(request))
 
     return router

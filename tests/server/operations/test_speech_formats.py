@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from server.encoding.formats import FORMATS, Codec, FileFormat, PyAvEncoder
-from server.operations.speech.response import MAX_DELTA_BYTES
+from server.operations.speech.events import MAX_DELTA_BYTES
 from stages.contract.messages import AudioEnd
 from tests.server.asgi import events, post, running
 from tests.server.bench import SPEECH, SPOKEN, fake, scripted, tone
