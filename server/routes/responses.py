@@ -1,4 +1,4 @@
-"""`POST /v1/responses`, and `GET` and `DELETE` of one that is stored."""
+"""`POST /v1/responses`, and `GET` and `DELETE` of a stored response."""
 
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
@@ -25,7 +25,7 @@ ANSWERS: Answers = {
 
 
 def response_routes(service: Service) -> APIRouter:
-    """The routes of responses."""
+    """The routes of `/v1/responses`."""
     router = APIRouter(tags=["responses"], responses=ERRORS)
     settings = service.settings
     stored = ExpiringStore[StoredResponse]()
@@ -37,7 +37,7 @@ def response_routes(service: Service) -> APIRouter:
         openapi_extra=body_of(ResponseRequest),
     )
     async def create_response(request: Request) -> Response:
-        """Answer in text; whole, or as it is made."""
+        """Reply in text. The reply can be streamed."""
         body = await read_body(request, ResponseRequest, settings.max_body_bytes)
         note_body(request, service, body, body.model)
         plan = await plan_response(service, body, stored)
@@ -45,19 +45,19 @@ def response_routes(service: Service) -> APIRouter:
 
     @router.post("/v1/responses/compact", include_in_schema=False)
     async def compact() -> Response:
-        """Not served; without this it would be a wrong method on a stored response's URL."""
+        """Not supported: 404. Without this route it would be a 405: `compact` looks like an id."""
         raise HTTPException(404)
 
     @router.get("/v1/responses/{response_id}", response_model=ResponseObject)
     async def retrieve_response(response_id: str) -> Response:
-        """A response that was stored, for an hour."""
+        """A stored response. Responses are stored for an hour."""
         if (found := stored.get(response_id)) is None:
             raise UnknownResponseError(response_id)
         return wire_response(found.response)
 
     @router.delete("/v1/responses/{response_id}", response_model=ResponseDeleted)
     async def delete_response(response_id: str) -> Response:
-        """Forget a response that was stored."""
+        """Delete a stored response."""
         if not stored.drop(response_id):
             raise UnknownResponseError(response_id)
         return wire_response(ResponseDeleted(id=response_id, object="response", deleted=True))
