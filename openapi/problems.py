@@ -119,7 +119,8 @@ def _out_of_range(side: str, relation: str, key: str) -> Callable[[str, ErrorDet
     def message(param: str, error: ErrorDetails) -> str:
         limit, got = _context(error)[key], _short_repr(error["input"])
         shown = limit if isinstance(limit, int) else f"{limit:g}"
-        return f"Invalid '{param}': {side}. Expected a value {relation} {shown}, but got {got} instead."
+        expected = f"Expected a value {relation} {shown}"
+        return f"Invalid '{param}': {side}. {expected}, but got {got} instead."
 
     return message
 
@@ -138,7 +139,7 @@ def _wrong_length(side: str, bound: str, key: str) -> Callable[[str, ErrorDetail
         kind = "object" if context["field_type"] == "Dictionary" else "array"
         return (
             f"Invalid '{param}': {kind} too {side}. Expected an {kind} with {bound} length "
-            f"{context[key]}, but got an {kind} with length {context['actual_length']} instead."
+            f"{context[key]}, but got an {kind} with length {len(error['input'])} instead."
         )
 
     return message

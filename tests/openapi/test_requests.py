@@ -19,6 +19,10 @@ TOO_LONG = (
     "Invalid 'instructions': string too long. Expected a string with maximum length 4096, "
     "but got a string with length 4097 instead."
 )
+SEED_TOO_LARGE = (
+    "Invalid 'seed': number too large. Expected a value <= 9223372036854775807, "
+    "but got 9223372036854775808 instead."
+)
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -67,8 +71,7 @@ def test_text_and_parts_are_the_same():
         ({"input": None}, "Invalid type for 'input': expected a string, but got null instead."),
         (
             {"seed": 2**63},
-            "Invalid 'seed': number too large. Expected a value <= 9223372036854775807, "
-            "but got 9223372036854775808 instead.",
+            SEED_TOO_LARGE,
         ),
     ],
 )
