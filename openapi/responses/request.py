@@ -96,5 +96,5 @@ class ResponseRequest(RequestModel):
     @property
     def num_top_logprobs(self) -> int | None:
         """How many likely tokens to report at each position. None for no log probabilities."""
-        wanted = self.top_logprobs is not None or INCLUDE_LOGPROBS in (self.include or ())
-        return (self.top_logprobs or 0) if wanted else None
+        requested = self.top_logprobs is not None or INCLUDE_LOGPROBS in (self.include or ())
+        return (self.top_logprobs or 0) if requested else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def response_response(
     plan: ResponsePlan, settings: Settings, stored: ExpiringStore[StoredResponse], key: str = ""
 ) -> LiveResponse:
-    """The HTTP response to a plan. `stored` gets the finished response, unless it is not wanted.
+    """The HTTP response to a plan. `stored` gets the finished response if the request allows it.
 
     `key` is the caller's API key.
     """

@@ -26,12 +26,13 @@ MAX_DELTA_BYTES = 24 * 1024
 
 async def speech_events(plan: SpeechPlan, outputs: Outputs) -> AsyncGenerator[bytes]:
     """The file in deltas, then the usage, then `[DONE]`. Raises the error of a failed request."""
+    wants_captions = plan.captions
     with closing(OpenFile(plan.format)) as open_file:
         file = SpeechFile(outputs, open_file)
         async for part in file.parts():
             for start in range(0, len(part), MAX_DELTA_BYTES):
                 audio = b64encode(part[start : start + MAX_DELTA_BYTES])
-                tail = _captions_tail(file) if plan.captions else b'"}'
+                tail = _captions_tail(file) if wants_captions else b'"}'
                 yield event(b'{"type":"speech.audio.delta","audio":"', audio, tail)
         output_tokens = file.end.audio_tokens
         usage = SpeechUsage(

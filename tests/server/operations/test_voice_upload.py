@@ -52,8 +52,10 @@ async def cloning(folder, **settings):
     """The app with a model that clones the voices in `folder`."""
 
     def voices():
-        found = find_recordings(folder)
-        return tuple(VoiceSpec(one.name, one.language or "mul", file=one.file) for one in found)
+        return tuple(
+            VoiceSpec(recording.name, recording.language or "mul", file=recording.file)
+            for recording in find_recordings(folder)
+        )
 
     stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     deployment = ScriptedDeployment(*stages, voices)
