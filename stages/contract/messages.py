@@ -142,13 +142,17 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """Code points `start` to `end` of the text are heard from `begin` to `stop`: frames of a piece,
-    or samples of the whole sound."""
+    """Part of the source text, and when it is heard. Both ranges exclude their end.
+
+    `start` and `end` are code points. `heard_from` and `heard_to` are frames, counted from the
+    start of the piece, in a LatentChunk; frames of the whole speech in a CodecChunk; samples of the
+    whole output in an AudioChunk.
+    """
 
     start: int
     end: int
-    begin: int
-    stop: int
+    heard_from: int
+    heard_to: int
 
 
 @dataclass(frozen=True, slots=True)
