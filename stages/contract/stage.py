@@ -72,7 +72,7 @@ class Stage(Protocol):
 
 
 @contextmanager
-def blame(request_id: str) -> Iterator[None]:
+def as_request_error(request_id: str) -> Iterator[None]:
     """Turn any exception inside into `RequestError` of this request."""
     try:
         yield

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from stages.contract.errors import RequestError
 from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.convolution import Parameters
 from stages.kernels.device import pick_device, pick_dtype
 from stages.models.piper.talker_request import (
@@ -128,7 +128,7 @@ class TalkerStage:
         speech = self._speeches[request_id]
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)
-        with blame(request_id):
+        with as_request_error(request_id):
             chunk = speech.next_chunk(self._first_frames)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s
