@@ -228,7 +228,7 @@ class Orchestrator:
                 self._tell(Died(stage_id, cause))
                 if stage_id not in self._workers:
                     return
-                await self._workers[stage_id].up()
+                await self._workers[stage_id].wait_until_up()
                 self._tell(Revived(stage_id))
             else:  # at once: another task would cost every chunk a turn of the loop
                 self._stage_q.append(Reported(stage_id, output))

@@ -28,11 +28,11 @@ class StageHandle(Protocol):
 class WorkerHandle(StageHandle, Protocol):
     """A handle of a real worker: it keeps credit, and can be started again after it died."""
 
-    async def up(self) -> None:
+    async def wait_until_up(self) -> None:
         """Returns when the worker runs."""
 
     @property
-    def owing(self) -> Sequence[str]:
+    def unacknowledged(self) -> Sequence[str]:
         """The names of the workers that have not acknowledged an abort yet."""
 
     def credit(self, request_id: str, chunks: int) -> None:

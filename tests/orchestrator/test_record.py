@@ -106,13 +106,13 @@ async def test_late_outputs_are_counted_for_their_stage(orchestrator, stages):
 
 async def test_what_a_worker_tells_is_part_of_the_record():
     class TellingStage(ScriptedStage):
-        owing = ()
+        unacknowledged = ()
 
         def __init__(self):
             super().__init__()
             self.work = StageWork()
 
-        async def up(self):
+        async def wait_until_up(self):
             pass
 
         def credit(self, request_id, chunks):

@@ -166,7 +166,7 @@ class ReplicatedHandle:
         return seat
 
     @property
-    def owing(self) -> list[str]:
+    def unacknowledged(self) -> list[str]:
         """The names of the workers that have not acknowledged an abort yet."""
         return [seat.host.name for seat in self._seats if seat.aborts]
 
@@ -210,7 +210,7 @@ class ReplicatedHandle:
         seat = self._bound.get(request_id)
         return None if seat is None else seat.work.get(request_id)
 
-    async def up(self) -> None:
+    async def wait_until_up(self) -> None:
         """Returns when a worker runs (again)."""
         await self._up.wait()
 
