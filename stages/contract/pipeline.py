@@ -106,8 +106,8 @@ class Pipeline:
     `prompts` is None where the model only speaks text that it is given. `speakable` says whether
     anything is there to speak in a cleaned text. `find_voices` looks again which voices there are
     now; None where they are always the same. Uploaded voices go into `recordings`, where the model
-    copies voices. `language_names` are the model's own by BCP 47 tag. `plain` models have no speed
-    and no scales to set. `count_tokens` counts a text as the model reads it; None: in characters.
+    copies voices. `language_names` are the model's own by BCP 47 tag. `fixed_prosody` means that a
+    request cannot set speed or scales. `count_tokens` counts a text as the model reads it; None: in characters.
     `sample` is spoken at the start to see how much sound comes in a second; None: nobody looks.
     """
 
@@ -122,6 +122,6 @@ class Pipeline:
     find_voices: Callable[[], tuple[VoiceSpec, ...]] | None = None
     recordings: Path | None = None
     language_names: Mapping[str, str] = field(default_factory=dict)
-    plain: bool = False
+    fixed_prosody: bool = False
     count_tokens: Callable[[str], int] | None = None
     sample: Request | None = None
