@@ -183,13 +183,13 @@ class CodecChunk:
     """Frames of a neural codec, in order: `codes` is an int64 tensor [frames, groups] where the
     talker computes, complete when it is sent and never written to again.
 
-    The decoder keeps state from frame to frame. Frames that are not `heard` (those of a reference
-    that the speech goes on from) change only the state. A caption, in heard frames of the whole
-    speech, comes with the last chunk.
+    The decoder keeps state from frame to frame. Frames that are not `audible` (those of a reference
+    recording that the speech continues) only change that state. The caption of the whole speech, in
+    audible frames, comes with the last chunk.
     """
 
     codes: Any
-    heard: bool = True
+    audible: bool = True
     caption: Caption | None = None
 
 
