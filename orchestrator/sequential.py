@@ -437,7 +437,7 @@ class Orchestrator:
             log.debug("abort_failed", stage=stage_id, request_id=request_id, error=repr(error))
         stats.num_silent += silent
         if not silent:
-            stats.abort_s.note(clock() - since)
+            stats.abort_s.observe(clock() - since)
         self._tell(Aborted(stage_id, request_id, silent))
 
     def _acknowledge(self, stage_id: int, request_id: str, silent: bool) -> None:
@@ -496,4 +496,4 @@ class Orchestrator:
         if record.closed_at is None:
             if record.all_final_at is None:
                 record.all_final_at = now
-            self.stats.hold_s.note(now - record.all_final_at)
+            self.stats.hold_s.observe(now - record.all_final_at)
