@@ -216,7 +216,7 @@ class Orchestrator:
             for state in list(self._states.values()):
                 state.close(AbortedError("the orchestrator stopped"), state.last_stage)
                 self._finish(state)
-            self._out_q.end(AbortedError("the orchestrator stopped"))
+            self._out_q.close(AbortedError("the orchestrator stopped"))
 
     async def _read(self, stage_id: int) -> None:
         """Carry one stage's outputs to the dispatcher, over its worker's deaths."""

@@ -238,7 +238,7 @@ class ReplicatedHandle:
         if not any(seat.is_up for seat in self._seats):
             self._down = cause
             self._up.clear()
-            self._outputs.end(cause)
+            self._outputs.close(cause)
 
     def _bind(self, request_id: str, before: int | None) -> Replica:
         """The worker with the fewest live requests; among equals, the one not chosen longest."""
