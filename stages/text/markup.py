@@ -54,7 +54,7 @@ _HOST = re.compile(r"(?i:[a-z]+://)?(?:[^/@?#]*@)?(?i:www\.)?([^/:?#]+)")
 
 
 class Cleaner:
-    """Takes one text in parts by `feed`, then `end` once; each returns what is now known."""
+    """Takes one text in parts by `feed`, then `finish` once; each returns what is now known."""
 
     def __init__(self, code_announcement: str) -> None:
         self.num_read = 0
@@ -81,7 +81,7 @@ class Cleaner:
         parts, self._parts = self._parts, []
         return Traced.joined(parts)
 
-    def end(self) -> Traced:
+    def finish(self) -> Traced:
         """What is left."""
         self._final = True
         return self.feed("")
@@ -288,7 +288,7 @@ class Verbatim:
         start, self.num_read = self.num_read, self.num_read + len(text)
         return Traced.of(text, start)
 
-    def end(self) -> Traced:
+    def finish(self) -> Traced:
         """Nothing."""
         return Traced()
 
@@ -312,4 +312,4 @@ def _host(address: str) -> str:
 def cleaned(text: str, code_announcement: str) -> Traced:
     """A whole text."""
     cleaner = Cleaner(code_announcement)
-    return Traced.joined([cleaner.feed(text), cleaner.end()])
+    return Traced.joined([cleaner.feed(text), cleaner.finish()])

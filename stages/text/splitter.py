@@ -62,7 +62,7 @@ _LATER = _Limits(min_clause_chars=80, max_chars=180)
 
 
 class Splitter:
-    """Takes one text in parts by `feed`, then `end` once; each returns the pieces now complete."""
+    """Takes one text in parts by `feed`, then `finish` once; each returns the pieces now complete."""
 
     def __init__(
         self, cleaner: Cleaner | Verbatim, sentence_pause_s: float = SENTENCE_PAUSE_S
@@ -77,9 +77,9 @@ class Splitter:
         """The pieces that `text` completes. A piece waits for the character after it."""
         return self._cut_off(self._cleaner.feed(text))
 
-    def end(self) -> list[Piece]:
+    def finish(self) -> list[Piece]:
         """What is left; the last piece ends where the text does. Nothing if the text is empty."""
-        pieces = self._cut_off(self._cleaner.end())
+        pieces = self._cut_off(self._cleaner.finish())
         end = self._cleaner.num_read
         if self._rest.text:
             rest, self._rest = self._rest, Traced()

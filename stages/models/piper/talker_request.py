@@ -98,7 +98,7 @@ class Speech:
 
     def end(self) -> None:
         """No more text comes."""
-        self._waiting += self._splitter.end()
+        self._waiting += self._splitter.finish()
         self.ended = True
 
     def next_chunk(self, first_frames: int) -> LatentChunk | None:

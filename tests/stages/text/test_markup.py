@@ -59,7 +59,7 @@ def test_code_may_be_left_out():
 def test_it_does_not_matter_how_the_text_comes(text):
     cleaner = Cleaner("Code.")
     parts = [cleaner.feed(character) for character in text]
-    assert Traced.joined([*parts, cleaner.end()]) == cleaned(text, "Code.")
+    assert Traced.joined([*parts, cleaner.finish()]) == cleaned(text, "Code.")
     assert cleaner.num_read == len(text)
 
 
@@ -91,7 +91,7 @@ def test_verbatim_keeps_everything():
     verbatim = Verbatim()
     assert verbatim.feed("**a**") == Traced.of("**a**")
     assert verbatim.feed("b").starts == (5,)
-    assert verbatim.end() == Traced()
+    assert verbatim.finish() == Traced()
 
 
 @pytest.mark.parametrize(
@@ -113,5 +113,5 @@ def test_a_run_longer_than_what_is_held_back_is_cut_alike_however_it_comes(run):
     text = run * 700 + "a"
     whole, bit_by_bit = Cleaner(""), Cleaner("")
     parts = [bit_by_bit.feed(text[at : at + 7]) for at in range(0, len(text), 7)]
-    together = whole.feed(text).text + whole.end().text
-    assert "".join(part.text for part in parts) + bit_by_bit.end().text == together
+    together = whole.feed(text).text + whole.finish().text
+    assert "".join(part.text for part in parts) + bit_by_bit.finish().text == together

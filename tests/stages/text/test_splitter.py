@@ -21,7 +21,7 @@ TEXTS = st.one_of(
 
 def pieces_of(*parts):
     splitter = Splitter(Verbatim())
-    return [piece for part in parts for piece in splitter.feed(part)] + splitter.end()
+    return [piece for part in parts for piece in splitter.feed(part)] + splitter.finish()
 
 
 def texts_of(*parts):
@@ -62,7 +62,7 @@ def test_cleaned_pieces_tile_the_source_and_do_not_depend_on_the_cuts(text, data
 
 def cleaned_pieces(*parts):
     splitter = Splitter(Cleaner("Code."))
-    return [piece for part in parts for piece in splitter.feed(part)] + splitter.end()
+    return [piece for part in parts for piece in splitter.feed(part)] + splitter.finish()
 
 
 def _spans(said):
