@@ -29,7 +29,7 @@ class Phonemizer(Protocol):
         """IPA of a text without clause marks, words apart by spaces; "" if it has no sound."""
 
 
-class Codepoints:
+class LetterPhonemizer:
     """For voices that read letters, not phonemes (`"phoneme_type": "text"`)."""
 
     def clause(self, text: str) -> str:

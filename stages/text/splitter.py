@@ -35,18 +35,18 @@ _JOINT = re.compile(
 class Piece:
     """Code points `start` to `end` of the source, what is spoken for them, and the silence after.
 
-    `said` is empty where there is nothing to speak. The last piece of a text has no pause.
+    `spoken` is empty where there is nothing to speak. The last piece of a text has no pause.
     """
 
     start: int
     end: int
-    said: Traced
+    spoken: Traced
     pause_s: float
 
     @property
     def text(self) -> str:
         """What is spoken, in one line."""
-        return self.said.text
+        return self.spoken.text
 
 
 @dataclass(frozen=True, slots=True)

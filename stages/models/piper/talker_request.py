@@ -117,7 +117,7 @@ class Speech:
 
     def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
         """The phrases of a piece and the pause after each."""
-        phrases = self.speaker.reader.read(piece.said, words=self.params.captions)
+        phrases = self.speaker.reader.read(piece.spoken, words=self.params.captions)
         pauses_s = [0.0] * (len(phrases) - 1) + [piece.pause_s]
         return list(zip(phrases, pauses_s, strict=False))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stages.text.alignment import word_spans
 from stages.text.markup import cleaned
-from stages.text.phonemizer import Codepoints, make_phonemizer, sounds_of
+from stages.text.phonemizer import LetterPhonemizer, make_phonemizer, sounds_of
 from stages.text.reading import Reader
 from stages.text.scripts import foreign_letters, unspeakable, without_unspeakable
 from stages.text.traced import Traced
@@ -64,7 +64,7 @@ def test_spans_are_in_order_and_within_the_sounds(words, groups):
 
 
 def test_letters_voices_read_letters():
-    (sounds,) = sounds_of(Traced.of("Привіт, Світ"), Codepoints(), words=True)
+    (sounds,) = sounds_of(Traced.of("Привіт, Світ"), LetterPhonemizer(), words=True)
     assert sounds.text.replace("\u0306", "").replace("\u0308", "") == "привіт, світ"
     assert len(sounds.words) == 2
 

@@ -57,7 +57,7 @@ def test_cleaned_pieces_tile_the_source_and_do_not_depend_on_the_cuts(text, data
     assert [piece.start for piece in whole] == edges[:-1]
     assert edges[-1] == len(text)
     for piece in whole:
-        assert all(piece.start <= s < e <= piece.end for s, e in _spans(piece.said))
+        assert all(piece.start <= s < e <= piece.end for s, e in _spans(piece.spoken))
 
 
 def cleaned_pieces(*parts):
