@@ -29,7 +29,7 @@ class Channel(Generic[T]):
             self._wake()
 
     def close(self, error: Exception) -> None:
-        """Accept no more items. Once the queue is empty, `get` raises the error of the first call."""
+        """Accept no more items. Once the queue is empty, `get` raises `error` (the first one)."""
         self._error = self._error or error
         self._wake()
 

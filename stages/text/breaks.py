@@ -12,41 +12,27 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from stages.text.english.abbreviations import (
+    CLOSING_WORDS,
+    COUNTERS,
+    INNER_WORDS,
+    SHORT_MONTHS,
+    TITLES,
+)
 
-_TITLES = ("dr", "mr", "mrs", "ms", "prof", "st", "gen", "gov", "sen", "rep", "col", "sgt", "capt")
-_MONTHS = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
-_NEVER_END = {
-    *_TITLES,
-    *_MONTHS,
-    "lt",
-    "rev",
-    "hon",
-    "vs",
-    "approx",
-    "est",
-    "mt",
-    "ft",
-    "avg",
-    "cf",
-}
-_BEFORE_NUMBER = {
-    "no",
-    "nos",
-    "fig",
-    "figs",
-    "p",
-    "pp",
-    "vol",
-    "ch",
-    "sec",
-    "eq",
-    "ext",
-    "min",
-    "max",
-}
-_MAY_END = {"etc", "inc", "ltd", "co", "corp", "jr", "sr", "ave", "blvd", "rd", "dept", "univ"}
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def _lower(*tables: Iterable[str]) -> frozenset[str]:
+    return frozenset(word.lower() for table in tables for word in table)
+
+
+_NEVER_END = _lower(
+    TITLES, INNER_WORDS, (short for short, month in SHORT_MONTHS.items() if short != month)
+)
+_BEFORE_NUMBER = _lower(COUNTERS, ["ext"]) - {"rm", "apt"}
+_MAY_END = _lower(CLOSING_WORDS, ["ave", "blvd", "rd"]) - {"bros"}
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'\u201c\u2018]*$")
 

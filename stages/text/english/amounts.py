@@ -80,40 +80,12 @@ _FRACTIONS = {
     "\u2155": "1/5", "\u2156": "2/5", "\u2157": "3/5", "\u2158": "4/5", "\u2159": "1/6",
     "\u215a": "5/6", "\u215b": "1/8", "\u215c": "3/8", "\u215d": "5/8", "\u215e": "7/8",
 }  # fmt: skip
-_SOFTWARE = [
-    "version",
-    "release",
-    "Python",
-    "Java",
-    "iOS",
-    "Android",
-    "macOS",
-    "Windows",
-    "Linux",
-    "Ubuntu",
-    "Debian",
-    "Node",
-    "PHP",
-    "Ruby",
-    "Rust",
-    "Go",
-    "Kotlin",
-    "Swift",
-    "Django",
-    "React",
-    "Chrome",
-    "Firefox",
-    "PostgreSQL",
-    "MySQL",
-    "CUDA",
-    "PyTorch",
-    "USB",
-    "Bluetooth",
-    "HTTP",
-    "TLS",
-    "GPT",
+_SOFTWARE = (
+    "version", "release", "Python", "Java", "iOS", "Android", "macOS", "Windows", "Linux", "Ubuntu",
+    "Debian", "Node", "PHP", "Ruby", "Rust", "Go", "Kotlin", "Swift", "Django", "React", "Chrome",
+    "Firefox", "PostgreSQL", "MySQL", "CUDA", "PyTorch", "USB", "Bluetooth", "HTTP", "TLS", "GPT",
     "kernel",
-]
+)  # fmt: skip
 
 
 def _money(match: re.Match[str]) -> str:

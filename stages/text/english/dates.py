@@ -4,65 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stages.text.english.abbreviations import MONTHS, SHORT_MONTHS
 from stages.text.english.numbers import cardinal, number, ordinal, plural, year
 from stages.text.english.rule import DASH, Rule, one_of, rule
 
 if TYPE_CHECKING:
     import re
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-_SHORT_MONTHS = {month[:3]: month for month in MONTHS} | {"Sept": "September"}
 _DAYS = {
     day[:length]: day
     for day in ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     for length in (3, 4 if day[0] in "TW" else 3)
 } | {"Thurs": "Thursday"}
-_MONTH = one_of([*MONTHS, *(f"{short}." for short in _SHORT_MONTHS), *_SHORT_MONTHS])
+_MONTH = one_of([*MONTHS, *(f"{short}." for short in SHORT_MONTHS), *SHORT_MONTHS])
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])"
 _YEAR = r"(?:1\d|20)\d\d"
 _HALF = r"\s?(?P<half>[ap])(?:\.\s?m\.?|m\b)"
 
 # Words after which a bare number of four digits is a year, and after it that it counts something.
-_BEFORE_YEAR = [
-    "in",
-    "since",
-    "by",
-    "from",
-    "until",
-    "till",
-    "before",
-    "after",
-    "during",
-    "of",
-    "year",
-    "circa",
-    "early",
-    "late",
-    "mid",
-    "spring",
-    "summer",
-    "autumn",
-    "fall",
-    "winter",
-    "between",
-    "and",
-    "to",
-    "copyright",
-    "©",
-]
+_BEFORE_YEAR = (
+    "in", "since", "by", "from", "until", "till", "before", "after", "during", "of", "year",
+    "circa", "early", "late", "mid", "spring", "summer", "autumn", "fall", "winter", "between",
+    "and", "to", "copyright",
+)  # fmt: skip
 _COUNTED = "people|men|women|children|of|or|per|percent|points?|dollars|more|other"
 _VERBS = "was|is|has|does|this|as|its|always|thus|perhaps|plus|across|versus|less"
 
@@ -70,7 +34,7 @@ _VERBS = "was|is|has|does|this|as|its|always|thus|perhaps|plus|across|versus|les
 def month(written: str) -> str:
     """The whole name of a month that may be cut short."""
     short = written.rstrip(".")
-    return _SHORT_MONTHS.get(short, short)
+    return SHORT_MONTHS.get(short, short)
 
 
 def _date(match: re.Match[str]) -> str:
@@ -172,7 +136,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<![\w.,])['\u2019]?(?P<decade>(?:1\d|20)\d0|[2-9]0)['\u2019]?s\b", _decade),
     rule(
-        rf"(?P<before>\b(?:{'|'.join(_BEFORE_YEAR[:-1])})\s|\u00a9\s?)?"
+        rf"(?P<before>\b(?:{'|'.join(_BEFORE_YEAR)})\s|\u00a9\s?)?"
         rf"(?<![\w.,$\u20ac\u00a3#-])(?P<it>{_YEAR})(?![\w%]|[.,:/-]\d)"
         rf"(?P<era>\s(?:BC|AD|BCE|CE)\b)?"
         rf"(?P<counted>\s(?:{_COUNTED})\b|\s(?!(?:{_VERBS})\b)[a-z]+s\b)?",
