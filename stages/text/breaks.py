@@ -17,6 +17,7 @@ from stages.text.english.abbreviations import (
     COUNTERS,
     INNER_WORDS,
     SHORT_MONTHS,
+    STREETS,
     TITLES,
 )
 
@@ -31,8 +32,8 @@ def _lower(*tables: Iterable[str]) -> frozenset[str]:
 _NEVER_END = _lower(
     TITLES, INNER_WORDS, (short for short, month in SHORT_MONTHS.items() if short != month)
 )
-_BEFORE_NUMBER = _lower(COUNTERS, ["ext"]) - {"rm", "apt"}
-_MAY_END = _lower(CLOSING_WORDS, ["ave", "blvd", "rd"]) - {"bros"}
+_BEFORE_NUMBER = _lower(COUNTERS, ["ext"])
+_MAY_END = _lower(CLOSING_WORDS, STREETS)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'\u201c\u2018]*$")
 
