@@ -152,5 +152,5 @@ def size_after(num_frames: int) -> int:
 def _caption(phrase: Phrase, latents: Latents) -> Caption:
     """When what a phrase stands for is heard, in its frames."""
     ends = [0, *latents.ends]
-    words = (TextSpan(w.start, w.end, ends[w.first], ends[w.last]) for w in phrase.words)
+    words = (TextSpan(w.start, w.end, ends[w.first_id], ends[w.stop_id]) for w in phrase.words)
     return Caption(TextSpan(phrase.start, phrase.end, 0, latents.num_frames), tuple(words))

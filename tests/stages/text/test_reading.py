@@ -26,7 +26,7 @@ def words_of(reader, text):
 def test_words_are_found_where_the_phonemizer_joins_them(reader):
     (words,), (phrase,) = words_of(reader, "On the top of the house, in the rain.")
     assert words == ["On", "the", "top", "of", "the", "house", "in", "the", "rain"]
-    ends = [0, *(at for word in phrase.words for at in (word.first, word.last))]
+    ends = [0, *(at for word in phrase.words for at in (word.first_id, word.stop_id))]
     assert ends == sorted(ends)
     assert ends[-1] < len(phrase.ids)
 
@@ -48,7 +48,7 @@ def test_long_digits_are_cut_and_their_words_with_them(reader):
     assert len(phrases) > 1
     assert sum(map(len, words)) >= 8
     for phrase in phrases:
-        assert all(0 < word.first < word.last < len(phrase.ids) for word in phrase.words)
+        assert all(0 < word.first_id < word.stop_id < len(phrase.ids) for word in phrase.words)
 
 
 @given(
