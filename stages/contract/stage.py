@@ -34,8 +34,7 @@ class Emit:
 class Stage(Protocol):
     """One model. The calls for a request are `open`, any number of `feed`, `end_input`, `close`.
 
-    `step` may be called between them. `close` may come at any time after `open`: the request was
-    aborted then.
+    `step` may be called between them. A request that fails or is aborted gets `close` early.
     """
 
     def load(self) -> None:
