@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from orchestrator import AsyncChunkOrchestrator
+from orchestrator.aborts import Aborts
 from stages.contract.errors import (
     AbortedError,
     DeadlineError,
@@ -101,7 +102,7 @@ async def test_a_silent_stage_is_aborted_after_the_drain_time_and_the_terminal_g
 
 
 async def test_a_defect_that_a_timer_leads_to_ends_every_request(stages, monkeypatch):
-    def is_broken(_state):
+    def is_broken(_aborts, _state):
         raise ZeroDivisionError
 
     async def note_ends(orchestrator, ended):
@@ -111,7 +112,7 @@ async def test_a_defect_that_a_timer_leads_to_ends_every_request(stages, monkeyp
                 ended.append(output.request_id)
 
     orchestrator = AsyncChunkOrchestrator(stages, {0, 2}, lambda k, _prompt: f"warm{k}")
-    monkeypatch.setattr(orchestrator, "_abort_rest", is_broken)
+    monkeypatch.setattr(Aborts, "abort_rest", is_broken)
     with pytest.RaisesGroup(ZeroDivisionError):
         async with running(orchestrator):
             await orchestrator.add_request("r1", "hi")
