@@ -12,6 +12,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import structlog
+
 from orchestrator.dispatcher import Dispatcher, Limits
 from orchestrator.events import Died, Revived
 from orchestrator.forwarding import Forwarding
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
     from orchestrator.admission import Admission, Ticket
     from stages.contract.handle import StageHandle
+
+
+log = structlog.get_logger(__name__)
 
 
 class Orchestrator:
@@ -76,8 +81,8 @@ class Orchestrator:
 
     @property
     def is_up(self) -> bool:
-        """Whether every stage takes requests: a moment after its worker runs again."""
-        return not self._dispatcher.down
+        """Whether requests are taken: every stage has a worker, and nothing has stopped us."""
+        return not self._stopping and not self._dispatcher.down
 
     @property
     def dropped_outputs(self) -> int:
@@ -193,7 +198,11 @@ class Orchestrator:
                     tasks.create_task(self._read(stage_id))
                 tasks.create_task(submit_all(self._dispatcher, self._stages, self._workers))
                 tasks.create_task(self._dispatcher.run())
-        finally:
+        except ExceptionGroup as defects:  # raised again where `shutdown` awaits this task
+            log.error("orchestrator_stopped", errors=[repr(each) for each in defects.exceptions])
+            raise
+        finally:  # also after a defect of ours: no request may hang, and no new one may start
+            self._stopping = True
             error = AbortedError("the orchestrator stopped")
             self._dispatcher.finish_all(error)
             self._outputs.end(error)

@@ -113,17 +113,19 @@ async def test_a_defect_that_a_timer_leads_to_ends_every_request(stages, monkeyp
 
     orchestrator = AsyncChunkOrchestrator(stages, {0, 2}, lambda k, _prompt: f"warm{k}")
     monkeypatch.setattr(Aborts, "abort_rest", is_broken)
+    ended = []
     with pytest.RaisesGroup(ZeroDivisionError):
         async with running(orchestrator):
             await orchestrator.add_request("r1", "hi")
             await orchestrator.add_request("r2", "hi")
             stages[0].report("r1", "text", finished=True)
             stages[2].report("r1", "wav", finished=True)
-            ended = []
             with pytest.raises(AbortedError):
                 await note_ends(orchestrator, ended)
-            assert sorted(ended) == ["r1", "r2"]
-            assert not orchestrator.is_up
+    assert sorted(ended) == ["r1", "r2"]
+    assert not orchestrator.is_up
+    with pytest.raises(AbortedError):
+        await orchestrator.add_request("r3", "hi")
 
 
 async def test_a_deadline_ends_a_request_whose_stage_stalls(orchestrator, stages):
