@@ -31,8 +31,8 @@ def spoken_pieces(captions: Iterable[Caption]) -> list[SpokenPiece]:
         SpokenPiece(
             start=caption.piece.start,
             end=caption.piece.end,
-            start_s=_seconds(caption.piece.begin),
-            end_s=_seconds(caption.piece.stop),
+            start_s=_seconds(caption.piece.heard_from),
+            end_s=_seconds(caption.piece.heard_to),
             words=[_spoken_word(word) for word in caption.words],
         )
         for caption in captions
@@ -62,8 +62,8 @@ def _spoken_word(word: TextSpan) -> SpokenWord:
     return SpokenWord(
         start=word.start,
         end=word.end,
-        start_s=_seconds(word.begin),
-        end_s=_seconds(word.stop),
+        start_s=_seconds(word.heard_from),
+        end_s=_seconds(word.heard_to),
     )
 
 
@@ -85,9 +85,9 @@ def _cue(source: Traced, piece: TextSpan, words: Sequence[TextSpan]) -> str:
     for character, start in zip(source.text[first:last], source.starts[first:last], strict=True):
         if remaining and start >= remaining[0].start:
             word = remaining.popleft()
-            text += f"<{_timestamp(word.begin)}>" if word.begin > piece.begin else ""
+            text += f"<{_timestamp(word.heard_from)}>" if word.heard_from > piece.heard_from else ""
         text += _ESCAPED.get(character, character)
-    return f"{_timestamp(piece.begin)} --> {_timestamp(piece.stop)}\n{text.strip()}"
+    return f"{_timestamp(piece.heard_from)} --> {_timestamp(piece.heard_to)}\n{text.strip()}"
 
 
 def _timestamp(num_samples: int) -> str:

@@ -85,7 +85,7 @@ def _check_length(body: SpeechRequest, served: Served, settings: Settings) -> No
 
 def _check_style(body: SpeechRequest, served: Served) -> None:
     """Refuse style parameters that the model does not have. Default values are ignored."""
-    if not served.pipeline.plain:
+    if not served.pipeline.fixed_prosody:
         return
     is_set = {
         "speed": body.speed not in (None, 1.0),
