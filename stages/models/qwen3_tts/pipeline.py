@@ -98,7 +98,7 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
         find_voices=find,
         recordings=config.recordings_dir if tts.kind == "base" else None,
         language_names=names,
-        plain=True,
+        fixed_prosody=True,
         count_tokens=lambda text: len(vocabulary.encode(text)),
     )
     return Deployment([talker, code2wav], [speech], edges)

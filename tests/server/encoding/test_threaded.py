@@ -13,9 +13,9 @@ async def test_the_first_samples_open_the_encoder_and_its_head_comes_first():
         opened.append(True)
         return PassthroughEncoder(b"head ")
 
-    for heavy in (False, True):
+    for in_thread in (False, True):
         opened.clear()
-        file = ThreadedEncoder(FileFormat("audio/x", set_up, in_thread=heavy))
+        file = ThreadedEncoder(FileFormat("audio/x", set_up, in_thread=in_thread))
         assert not opened
         assert [await file.feed(b"one "), await file.feed(b"two"), await file.flush()] == [
             b"head one ",

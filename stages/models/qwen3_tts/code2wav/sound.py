@@ -55,7 +55,7 @@ class Sound:
         codes = codes.to(device, torch.int64, non_blocking=True)
         self._chunks.append(codes)
         self.num_waiting += len(codes)
-        if not chunk.heard:
+        if not chunk.audible:
             self._num_unheard += len(codes)
         if chunk.caption is not None:
             self._captions.add(chunk.caption, 0, self.hop)

@@ -115,7 +115,7 @@ class Speech:
         """The frames of a reference that the speech goes on from, to be sent before its own."""
         if self.voice is None or not self.prompt.num_reference_frames:
             return None
-        return CodecChunk(self.voice.frames, heard=False)
+        return CodecChunk(self.voice.frames, audible=False)
 
     def frame_chunk(self, codes: Any) -> CodecChunk | None:
         """The next frame, [1, groups]; with captions one frame late, so that the last is known."""

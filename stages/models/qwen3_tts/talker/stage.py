@@ -16,7 +16,7 @@ import torch
 
 from stages.contract.errors import RequestError
 from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.attention import Span
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import enter_stream, on_device, pick_device, pick_dtype, step_tokens
@@ -219,7 +219,7 @@ class QwenTalkerStage:
         """Do a part of a voice that is being copied: that of who came first."""
         copying = (s for s in self._speeches.values() if s.copies and s in ready)
         if (speech := next(copying, None)) is not None and speech.voice is not None:
-            with blame(speech.request_id):
+            with as_request_error(speech.request_id):
                 speech.voice.copy_on()
 
     # Prompts.
@@ -253,7 +253,7 @@ class QwenTalkerStage:
         """Give a speech a row and its prompt, where both can be had."""
         if speech.row is not None or not speech.can_begin or not self._free_rows:
             return False
-        with blame(speech.request_id):
+        with as_request_error(speech.request_id):
             speech.state = self._talker.embed_prompt(
                 speech.prompt_text(), speech.prompt, speech.voice
             )

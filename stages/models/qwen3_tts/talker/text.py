@@ -41,7 +41,7 @@ class SpeechText:
 
     def end(self) -> list[int]:
         """The rest."""
-        tokens = self._take(self._cleaner.end())
+        tokens = self._take(self._cleaner.finish())
         rest, self._held = self._held.rstrip(), ""
         return tokens + self._tokens(rest)
 

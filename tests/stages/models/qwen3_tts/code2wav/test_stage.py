@@ -74,7 +74,7 @@ def test_one_call_serves_several_requests(bench):
 
 def test_frames_that_are_not_heard_only_change_the_state(bench, decoder):
     reference, speech = codes_of(2, 11), codes_of(3, 10)
-    bench.open("a", [CodecChunk(reference, heard=False), *chunks_of(speech)])
+    bench.open("a", [CodecChunk(reference, audible=False), *chunks_of(speech)])
     bench.run()
     together = whole(decoder, torch.cat([reference, speech]))
     assert_same(bench.audio["a"], together[len(reference) * HOP :])

@@ -85,10 +85,10 @@ def test_a_copied_voices_frames_are_the_packages(transcript, checkpoints, values
     driver = Driver(stage, {"a": (options, [case.text])}).run()
     # 16 bits of the recording move what is read of it, not what is chosen.
     assert driver.frames["a"] == values[f"{case.name}.codes"].tolist()
-    unheard = [chunk.codes.tolist() for chunk in driver.chunks["a"] if not chunk.heard]
+    unheard = [chunk.codes.tolist() for chunk in driver.chunks["a"] if not chunk.audible]
     assert unheard == ([values["reference.codes"].tolist()] if transcript else [])
     if transcript:
-        assert not driver.chunks["a"][0].heard
+        assert not driver.chunks["a"][0].audible
 
 
 def recorded(folder, name, seconds):
