@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.gpu.first_talker import Talker
-    from stages.models.qwen3_tts.code2wav.batches import Batches
+    from stages.models.qwen3_tts.code2wav.batch_decoder import BatchDecoder
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Run:
     tiny: bool
     out: Path
     talker: Talker | None = None  # kept by the part `talker`
-    codecs: dict[str, Batches] = field(default_factory=dict)  # kept by the part `codec`
+    codecs: dict[str, BatchDecoder] = field(default_factory=dict)  # kept by the part `codec`
     _facts: dict[str, Any] = field(init=False, default_factory=dict)
     _begin_s: float = field(init=False, default_factory=time.perf_counter)
 

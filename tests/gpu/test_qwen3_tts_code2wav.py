@@ -9,7 +9,7 @@ from stages.contract.messages import CodecChunk
 from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
 from stages.models.qwen3_tts.code2wav.stage import QwenCode2WavStage
 from tests.qwen3_tts.stored import VALUES
-from tests.stages.models.qwen3_tts.code2wav.driver import Bench, Clock
+from tests.stages.models.qwen3_tts.code2wav.driver import Clock, StageDriver
 
 TOLERANCE = 12  # of 32,768: sums in another order than the CPU's
 
@@ -43,34 +43,34 @@ def samples_of(audio):
 def test_samples_are_the_packages_whatever_the_cuts_and_the_company(stage, values):
     codes = values["code2wav.codes"]
     expected = np.rint(values["code2wav.samples"].numpy() * 32767).astype(int)
-    bench = Bench(stage)
+    driver = StageDriver(stage)
     for number in range(11):  # a graph's size is larger
-        bench.open(f"{number}", chunks_of(codes, 1 + number))
-    bench.run()
-    for audio in bench.audio.values():
+        driver.open(f"{number}", chunks_of(codes, 1 + number))
+    driver.run()
+    for audio in driver.audio.values():
         assert np.abs(samples_of(audio) - expected).max() <= TOLERANCE
 
 
 def test_streams_that_come_and_go_do_not_disturb_each_other(stage, values):
     codes = values["code2wav.codes"]
-    bench = Bench(stage)
-    bench.open("long", chunks_of(codes, 1))
+    driver = StageDriver(stage)
+    driver.open("long", chunks_of(codes, 1))
     for number in range(8):
-        bench.open(f"{number}", chunks_of(codes[number : number + 3], 1))
+        driver.open(f"{number}", chunks_of(codes[number : number + 3], 1))
         for _ in range(2):
-            bench.feed()
-            bench.step()
-    bench.run()
+            driver.feed()
+            driver.step()
+    driver.run()
     expected = np.rint(values["code2wav.samples"].numpy() * 32767).astype(int)
-    assert np.abs(samples_of(bench.audio["long"]) - expected).max() <= TOLERANCE
+    assert np.abs(samples_of(driver.audio["long"]) - expected).max() <= TOLERANCE
 
 
 def test_a_closed_stream_gives_its_memory_back(stage, values):
     def turn():
-        bench = Bench(stage)
+        driver = StageDriver(stage)
         for number in range(8):
-            bench.open(f"{number}", chunks_of(values["code2wav.codes"], 4))
-        bench.run()
+            driver.open(f"{number}", chunks_of(values["code2wav.codes"], 4))
+        driver.run()
         torch.cuda.synchronize()
         torch.empty(1, device="cuda")  # only an allocation frees what other streams used last
         return torch.cuda.memory_allocated()

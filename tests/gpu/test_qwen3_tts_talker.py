@@ -11,7 +11,7 @@ from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
 from tests.qwen3_tts.stored import VALUES
 from tests.stages.models.qwen3_tts.talker.driver import Driver
-from tests.stages.models.qwen3_tts.talker.test_stage import eight, params
+from tests.stages.models.qwen3_tts.talker.test_stage import eight_speeches, params
 
 TEXT = "The other thing is in the house, and nothing else is there."
 
@@ -53,12 +53,12 @@ def test_the_greedy_frames_are_the_packages(case, checkpoints, values, tmp_path)
 @pytest.mark.parametrize("kind", ["custom_voice", "sampled"])
 def test_graphs_and_company_change_no_code(kind, checkpoints):
     expected = {}
-    for request_id, speech in eight().items():
+    for request_id, speech in eight_speeches().items():
         alone = started(checkpoints[kind], as_written, max_rows=1)
         expected |= Driver(alone, {request_id: speech}).run().frames
     stage = started(checkpoints[kind])
-    assert Driver(stage, eight()).run().frames == expected
-    assert Driver(stage, eight()).run().frames == expected
+    assert Driver(stage, eight_speeches()).run().frames == expected
+    assert Driver(stage, eight_speeches()).run().frames == expected
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")  # torch calls it a prototype
@@ -80,15 +80,15 @@ def test_codes_stay_on_the_device_and_a_step_waits_for_its_event_only(checkpoint
 
 def test_bfloat16_speaks(checkpoints):
     stage = started(checkpoints["sampled"], dtype="bfloat16")
-    frames = Driver(stage, eight(), max_frames=20).run().frames
+    frames = Driver(stage, eight_speeches(), max_frames=20).run().frames
     assert {len(codes) for codes in frames.values()} == {20}
     assert all(0 <= code < 256 for codes in frames.values() for frame in codes for code in frame)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="no second CUDA device")
 def test_a_second_device_serves_from_graphs_of_its_own(checkpoints):
-    expected = Driver(started(checkpoints["sampled"]), eight()).run().frames
+    expected = Driver(started(checkpoints["sampled"]), eight_speeches()).run().frames
     stage = started(checkpoints["sampled"], device="cuda:1")
-    driver = Driver(stage, eight()).run()
+    driver = Driver(stage, eight_speeches()).run()
     assert driver.frames == expected
     assert {c.codes.device.index for chunks in driver.chunks.values() for c in chunks} == {1}
