@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.gpu.checkpoint import LAYOUT
-from benchmarks.gpu.first_kernels import tell_kernels
+from benchmarks.gpu.first_kernels import record_kernels
 from benchmarks.gpu.first_run import cudnn_attention, ms_since, rounded_ms
 from benchmarks.gpu.sizes import model_config
 from benchmarks.gpu.talker import time_half
@@ -79,27 +79,27 @@ class Talker:
 
 def measure(run: Run) -> None:
     """Measure the talker with each kind of attention, and keep the one without cuDNN's."""
-    for cudnn in (False, True) if run.gpu else (False,):
+    for cudnn in (False, True) if run.on_gpu else (False,):
         with cudnn_attention(cudnn):
             talker = new_talker(run, cudnn)
-            tell_prompts(run, talker, cudnn)
-            tell_steps(run, talker, cudnn)
-            tell_kernels(run, lambda: talker.step_runner.predict(1), f"predict(1), cudnn {cudnn}")  # noqa: B023 - called at once
+            record_prompts(run, talker, cudnn)
+            record_steps(run, talker, cudnn)
+            record_kernels(run, lambda: talker.step_runner.predict(1), f"predict(1), cudnn {cudnn}")  # noqa: B023 - called at once
         if not cudnn:
             run.talker = talker
 
 
 def new_talker(run: Run, cudnn: bool) -> Talker:
-    """Make one and capture its graphs; tells what that took."""
-    free_bytes = torch.cuda.mem_get_info(run.device)[0] if run.gpu else 0
+    """Make one and capture its graphs; records what that took."""
+    free_bytes = torch.cuda.mem_get_info(run.device)[0] if run.on_gpu else 0
     talker = _warm_talker(run)
-    left_bytes = torch.cuda.mem_get_info(run.device)[0] if run.gpu else 0
+    left_bytes = torch.cuda.mem_get_info(run.device)[0] if run.on_gpu else 0
     taken = {
         "capture_s": talker.warm_s,
         "num_graphs": talker.num_graphs,
         "memory_gb": round((free_bytes - left_bytes) / 1e9, 1),
     }
-    run.tell(f"talker, cudnn {cudnn}", taken)
+    run.record(f"talker, cudnn {cudnn}", taken)
     return talker
 
 
@@ -131,12 +131,12 @@ def _config_and_layout(tiny: bool) -> tuple[QwenTtsConfig, dict[str, list[int]]]
         return read_config(folder), layouts["custom_voice" if tiny else "1.7B"]
 
 
-def tell_prompts(run: Run, talker: Talker, cudnn: bool) -> None:
+def record_prompts(run: Run, talker: Talker, cudnn: bool) -> None:
     """What each of `PROMPTS` takes the first time, and again."""
     for num_rows, length in PROMPTS:
         length = min(length, talker.batch.max_tokens // 2)
         times = {turn: _prompt_ms(run, talker, num_rows, length) for turn in ("first", "again")}
-        run.tell(f"prompt of {num_rows} x {length}, cudnn {cudnn}", times)
+        run.record(f"prompt of {num_rows} x {length}, cudnn {cudnn}", times)
 
 
 def _prompt_ms(run: Run, talker: Talker, num_rows: int, length: int) -> dict[str, float]:
@@ -170,16 +170,16 @@ def fill(talker: Talker) -> None:
     batch.active.fill_(True)
 
 
-def tell_steps(run: Run, talker: Talker, cudnn: bool) -> None:
+def record_steps(run: Run, talker: Talker, cudnn: bool) -> None:
     """Both halves of a step by the number of rows, and what launching them costs the host."""
     fill(talker)
     for num_rows in STEP_ROWS:
         if num_rows <= talker.batch.num_rows:
-            run.tell(f"step of {num_rows} rows, cudnn {cudnn}", _step_ms(run, talker, num_rows))
+            run.record(f"step of {num_rows} rows, cudnn {cudnn}", _step_ms(run, talker, num_rows))
     run.sync()
     begin_s = time.perf_counter()
     step(talker, 1)
-    run.tell(f"two launches, cudnn {cudnn}", {"host_ms": ms_since(begin_s)})
+    run.record(f"two launches, cudnn {cudnn}", {"host_ms": ms_since(begin_s)})
     run.sync()
 
 

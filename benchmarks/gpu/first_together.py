@@ -36,7 +36,7 @@ def measure(run: Run) -> None:
     if not run.codecs:
         first_codec.measure(run)
     for kind, batch_decoder in run.codecs.items():
-        run.tell(f"beside each other, codec {kind}", beside(run, run.talker, batch_decoder))
+        run.record(f"beside each other, codec {kind}", beside(run, run.talker, batch_decoder))
 
 
 def beside(run: Run, talker: Talker, batch_decoder: BatchDecoder) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def beside(run: Run, talker: Talker, batch_decoder: BatchDecoder) -> dict[str, A
         decoding.wait()
         try:
             steps_ms = [
-                step_ms(run, talker, num_rows) for _ in range(STEPS if run.gpu else STEPS_CPU)
+                step_ms(run, talker, num_rows) for _ in range(STEPS if run.on_gpu else STEPS_CPU)
             ]
         finally:
             stop.set()
@@ -67,7 +67,7 @@ def step_ms(run: Run, talker: Talker, num_rows: int) -> float:
     """A step of the talker, until its own stream has done it."""
     begin_s = time.perf_counter()
     first_talker.step(talker, num_rows)
-    if run.gpu:
+    if run.on_gpu:
         torch.cuda.current_stream().synchronize()
     return ms_since(begin_s)
 
