@@ -1,8 +1,7 @@
-"""A small codec with random weights, and what the public package computes from it."""
+"""A small codec with random weights."""
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
@@ -10,7 +9,6 @@ from stages.models.qwen3_tts.code2wav.model_config import read_codec_config
 from stages.models.qwen3_tts.code2wav.stage import QwenCode2WavStage
 from stages.weights.safetensors import Weights
 from tests.qwen3_tts.checkpoint import write_checkpoint
-from tests.qwen3_tts.stored import VALUES
 from tests.stages.models.qwen3_tts.code2wav.driver import Clock, StageDriver
 
 
@@ -34,12 +32,6 @@ def load_decoder():
 @pytest.fixture(scope="session")
 def decoder(codec, load_decoder):
     return load_decoder(codec)
-
-
-@pytest.fixture(scope="session")
-def values():
-    """The stored values of the public package."""
-    return load_file(VALUES)
 
 
 @pytest.fixture

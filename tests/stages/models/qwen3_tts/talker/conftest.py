@@ -1,8 +1,7 @@
-"""Small checkpoints, written once, and what the public package computes from them."""
+"""Small checkpoints, written once, and a function that loads their models."""
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from stages.models.qwen3_tts.talker.decode_batch import DecodeBatch
 from stages.models.qwen3_tts.talker.model import CodePredictor, TalkerModel
@@ -10,7 +9,6 @@ from stages.models.qwen3_tts.talker.model_config import read_config
 from stages.weights.safetensors import Weights
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import KINDS, write_checkpoint
-from tests.qwen3_tts.stored import VALUES
 
 CPU = torch.device("cpu")
 
@@ -27,12 +25,6 @@ def sampling_checkpoint(tmp_path_factory):
     """A checkpoint that samples its codes, as the public ones do."""
     folder = tmp_path_factory.mktemp("qwen3-tts-sampled") / "custom_voice"
     return write_checkpoint(folder, "custom_voice", sizes.SAMPLED)
-
-
-@pytest.fixture(scope="session")
-def values():
-    """The stored values of the public package."""
-    return load_file(VALUES)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,33 @@
-"""Runs the stage as a worker does. Also stand-ins for a GPU: recorded work, and forbidden waits."""
+"""Runs the stage as a worker does, with speeches for it. Also stand-ins for CUDA graphs."""
 
 import torch
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import TextChunk
+from stages.contract.messages import TalkerParams, TextChunk
+
+TEXTS = [
+    "The other thing is in the house.",
+    "Nothing.",
+    "In the other house, there is the thing; and the other thing, too.",
+    "So it is.",
+    "\u4f60\u597d\uff0c the house.",
+    "Here and there, and in the end there is nothing at all to be found in here.",
+    "Who?",
+    "The thing, then.",
+]
+VOICES = ["ryan", "vivian", "eric"]
+
+
+def params(voice="ryan", seed=1, **changes):
+    return TalkerParams(voice, seed, **changes)
+
+
+def eight_speeches():
+    """Eight different speeches, (params, pieces of text) by id."""
+    return {
+        f"r{i}": (params(VOICES[i % 3], seed=i, language="english" if i % 2 else ""), [text])
+        for i, text in enumerate(TEXTS)
+    }
 
 
 class Driver:

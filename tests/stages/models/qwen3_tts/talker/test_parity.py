@@ -21,7 +21,7 @@ def prompt_of(folder, case):
         reference = Reference(REFERENCE_TEXT if case.in_context else "", 17)
     prompt = PromptBuilder(read_config(folder), tokenizer).build(
         speaker=case.speaker,
-        language="" if case.language == "Auto" else case.language.lower(),
+        language=case.language_name,
         instructions=case.instructions,
         reference=reference,
     )

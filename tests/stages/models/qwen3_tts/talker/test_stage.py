@@ -9,7 +9,6 @@ from stages.contract.errors import CheckpointError, RequestError
 from stages.contract.messages import (
     Caption,
     SpeechEnd,
-    TalkerParams,
     TextChunk,
     TextSpan,
     VoiceFile,
@@ -20,24 +19,15 @@ from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
 from stages.models.qwen3_tts.talker.text_tokenizer import TextTokenizer
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
 from tests.qwen3_tts.checkpoint import write_checkpoint
-from tests.stages.models.qwen3_tts.talker.driver import Driver, RecordingCapture
+from tests.stages.models.qwen3_tts.talker.driver import (
+    TEXTS,
+    Driver,
+    RecordingCapture,
+    eight_speeches,
+    params,
+)
 
 NUM_FRAMES = 60
-TEXTS = [
-    "The other thing is in the house.",
-    "Nothing.",
-    "In the other house, there is the thing; and the other thing, too.",
-    "So it is.",
-    "\u4f60\u597d\uff0c the house.",
-    "Here and there, and in the end there is nothing at all to be found in here.",
-    "Who?",
-    "The thing, then.",
-]
-VOICES = ["ryan", "vivian", "eric"]
-
-
-def params(voice="ryan", seed=1, **changes):
-    return TalkerParams(voice, seed, **changes)
 
 
 def started(folder, capture=None, **changes):
@@ -45,14 +35,6 @@ def started(folder, capture=None, **changes):
     stage.load()
     stage.warm()
     return stage
-
-
-def eight_speeches():
-    """Eight different speeches, (params, pieces of text) by id."""
-    return {
-        f"r{i}": (params(VOICES[i % 3], seed=i, language="english" if i % 2 else ""), [text])
-        for i, text in enumerate(TEXTS)
-    }
 
 
 def frames_alone(folder, speeches):
@@ -69,7 +51,7 @@ def test_the_greedy_frames_are_the_packages(checkpoints, values, tmp_path):
         stage = started(checkpoints[case.kind])
         options = params(
             case.speaker,
-            language="" if case.language == "Auto" else case.language.lower(),
+            language=case.language_name,
             instructions=case.instructions,
         )
         frames = Driver(stage, {"a": (options, [case.text])}).run().frames["a"]
