@@ -28,8 +28,8 @@ def on_the_wire(captions: Iterable[Caption]) -> list[SpokenPiece]:
         SpokenPiece(
             start=caption.piece.start,
             end=caption.piece.end,
-            start_s=_seconds(caption.piece.begin),
-            end_s=_seconds(caption.piece.stop),
+            start_s=_seconds(caption.piece.heard_from),
+            end_s=_seconds(caption.piece.heard_to),
             words=[_word(word) for word in caption.words],
         )
         for caption in captions
@@ -45,8 +45,8 @@ def _word(mark: TextSpan) -> SpokenWord:
     return SpokenWord(
         start=mark.start,
         end=mark.end,
-        start_s=_seconds(mark.begin),
-        end_s=_seconds(mark.stop),
+        start_s=_seconds(mark.heard_from),
+        end_s=_seconds(mark.heard_to),
     )
 
 
@@ -80,9 +80,9 @@ def _cue(said: Traced, piece: TextSpan, words: Sequence[TextSpan]) -> str:
     for character, start in zip(said.text[begin:end], said.starts[begin:end], strict=True):
         if coming and start >= coming[0].start:
             word = coming.popleft()
-            text += f"<{_stamp(word.begin)}>" if word.begin > piece.begin else ""
+            text += f"<{_stamp(word.heard_from)}>" if word.heard_from > piece.heard_from else ""
         text += _ESCAPED.get(character, character)
-    return f"{_stamp(piece.begin)} --> {_stamp(piece.stop)}\n{text.strip()}"
+    return f"{_stamp(piece.heard_from)} --> {_stamp(piece.heard_to)}\n{text.strip()}"
 
 
 def _stamp(samples: int) -> str:

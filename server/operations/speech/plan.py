@@ -48,7 +48,7 @@ def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
     check_language(voice, body.language)
     _check_length(body.input, _max_chars(body.model, served, service.settings))
     speed = 1.0 if body.speed is None else body.speed
-    if served.pipeline.plain:
+    if served.pipeline.fixed_prosody:
         _check_plain(body)
     options = replace(
         speech_options(voice, body, service.settings, seed=seed_of(body.seed), speed=speed),

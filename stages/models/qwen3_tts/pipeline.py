@@ -97,7 +97,7 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
         find_voices=find_voices,
         recordings=config.recordings_dir if tts.kind == "base" else None,
         language_names=language_names,
-        plain=True,
+        fixed_prosody=True,
         count_tokens=lambda text: len(tokenizer.encode(text)),
     )
     return Deployment([talker, code2wav], [speech], edges)

@@ -53,7 +53,7 @@ class CodecRequest:
         codes = codes.to(device, torch.int64, non_blocking=True)
         self._chunks.append(codes)
         self.num_waiting += len(codes)
-        if not chunk.heard:
+        if not chunk.audible:
             self.num_context += len(codes)
         if chunk.caption is not None:
             self._captions.add(chunk.caption, 0, self.hop)

@@ -121,7 +121,7 @@ class SpeechSequence:
         """The frames of the reference recording, which code2wav needs as left context."""
         if self.voice is None or not self.prompt.num_reference_frames:
             return None
-        return CodecChunk(self.voice.frames, heard=False)
+        return CodecChunk(self.voice.frames, audible=False)
 
     def frame_chunk(self, codes: Any) -> CodecChunk | None:
         """Count the next frame, [1, groups], and return the chunk to emit.

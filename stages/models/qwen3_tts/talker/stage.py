@@ -16,7 +16,7 @@ import torch
 
 from stages.contract.errors import RequestError
 from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.attention import Span
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import enter_stream, on_device, pick_device, pick_dtype, step_tokens
@@ -230,7 +230,7 @@ class QwenTalkerStage:
         """Do one part of copying a voice, for the request that came first."""
         copying = (s for s in self._sequences.values() if s.is_copying_voice and s in ready)
         if (sequence := next(copying, None)) is not None and sequence.voice is not None:
-            with blame(sequence.request_id):
+            with as_request_error(sequence.request_id):
                 sequence.voice.copy_next_part()
 
     # Prefill.
@@ -267,7 +267,7 @@ class QwenTalkerStage:
         """Give a sequence a row and embed its prompt. False if it cannot begin yet."""
         if sequence.row is not None or not sequence.can_prefill or not self._free_rows:
             return False
-        with blame(sequence.request_id):
+        with as_request_error(sequence.request_id):
             sequence.prompt_embeddings = self._talker.embed_prompt(
                 sequence.prompt_text(), sequence.prompt, sequence.voice
             )

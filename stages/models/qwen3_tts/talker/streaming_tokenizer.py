@@ -42,7 +42,7 @@ class StreamingTokenizer:
 
     def end(self) -> list[int]:
         """Finish the text. Returns its last tokens."""
-        tokens = self._push(self._cleaner.end())
+        tokens = self._push(self._cleaner.finish())
         rest, self._waiting = self._waiting.rstrip(), ""
         return tokens + self._tokens(rest)
 

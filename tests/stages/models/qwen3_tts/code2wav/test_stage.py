@@ -64,7 +64,7 @@ def test_one_call_serves_several_requests(driver):
 
 def test_context_frames_change_the_state_and_are_not_emitted(driver, decoder):
     reference, speech = random_codes(2, 11), random_codes(3, 10)
-    driver.open("a", [CodecChunk(reference, heard=False), *chunks_of(speech)])
+    driver.open("a", [CodecChunk(reference, audible=False), *chunks_of(speech)])
     driver.run()
     together = decoded_pcm(decoder, torch.cat([reference, speech]))
     assert_same(driver.audio["a"], together[len(reference) * HOP :])

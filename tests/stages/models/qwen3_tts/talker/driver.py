@@ -73,7 +73,7 @@ class Driver:
             for emit in self.stage.step(room):
                 if emit.chunk is not None:
                     self.chunks[emit.request_id].append(emit.chunk)
-                    if emit.chunk.heard:
+                    if emit.chunk.audible:
                         self.frames[emit.request_id] += emit.chunk.codes.tolist()
                 if emit.end is not None:
                     self.ends[emit.request_id] = emit.end

@@ -68,10 +68,10 @@ def test_a_copied_voices_frames_are_the_packages(transcript, checkpoints, values
     driver = Driver(stage, {"a": (options, [case.text])}).run()
     # Rounding the recording to 16 bits changes the embeddings, but no code.
     assert driver.frames["a"] == values[f"{case.name}.codes"].tolist()
-    context = [chunk.codes.tolist() for chunk in driver.chunks["a"] if not chunk.heard]
+    context = [chunk.codes.tolist() for chunk in driver.chunks["a"] if not chunk.audible]
     assert context == ([values["reference.codes"].tolist()] if transcript else [])
     if transcript:
-        assert not driver.chunks["a"][0].heard
+        assert not driver.chunks["a"][0].audible
 
 
 def params_of_recording(folder, name, seconds):
