@@ -17,8 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from orchestrator import Admission
-from orchestrator.async_chunk import AsyncChunkOrchestrator
+from orchestrator import Admission, AsyncChunkOrchestrator
 from stages.contract.messages import StageInput, StageOutput
 from stages.runtime.executors.handle import ReplicatedHandle
 from stages.runtime.worker.control import Output, Submit

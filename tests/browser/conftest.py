@@ -167,4 +167,4 @@ def scripted_server(*sounds, **settings):
     with serving(service) as address:
         server = Scripted(address, service, made[0])
         yield server
-        server.wait(service.end_requests())
+        server.wait(service.abort_requests())

@@ -13,7 +13,7 @@ import torch
 from safetensors import safe_open
 
 from stages.contract.messages import TextEnd, ThinkerParams, TokenScore
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.attention import Segment
 from stages.kernels.device import AutoDtype, pick_device, pick_dtype, step_tokens
 from stages.kernels.transformer import Transformer, TransformerConfig
@@ -152,7 +152,7 @@ class ThinkerStage:
             request.num_cached += len(segment.tokens)
             request.last_step = self._num_steps
             if row is not None:
-                with blame(request.request_id):
+                with as_request_error(request.request_id):
                     emits = self._write(request, *row)
                 yield from emits or [Emit(request.request_id)]
             else:
@@ -167,7 +167,7 @@ class ThinkerStage:
 
     def _segment(self, request: ThinkerRequest, count: int) -> Segment:
         start = request.num_cached
-        with blame(request.request_id):
+        with as_request_error(request.request_id):
             request.slot = self._cache.reserve(request.slot, start, len(request.tokens))
         tokens = tuple(request.tokens[start : start + count])
         return Segment(request.slot, start, tokens, want_logits=count == request.num_unread)
@@ -197,7 +197,7 @@ class ThinkerStage:
 def _draw(request: ThinkerRequest) -> Draw:
     sampling = request.params.sampling
     penalised = sampling.frequency_penalty or sampling.presence_penalty
-    with blame(request.request_id):
+    with as_request_error(request.request_id):
         allowed = None if request.guide is None else request.guide.allowed()
     written = request.written if penalised else ()
     return Draw(sampling, request.reply.num_tokens, written, allowed)

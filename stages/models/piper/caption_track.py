@@ -24,8 +24,9 @@ class CaptionTrack:
         self._pending.append((self._in_samples(caption.piece, at, hop), words))
 
     def _in_samples(self, span: TextSpan, at: int, hop: int) -> TextSpan:
-        begin, stop = (int((at + frame * hop) * self.scale) for frame in (span.begin, span.stop))
-        return TextSpan(span.start, span.end, begin, stop)
+        frames = span.heard_from, span.heard_to
+        heard_from, heard_to = (int((at + frame * hop) * self.scale) for frame in frames)
+        return TextSpan(span.start, span.end, heard_from, heard_to)
 
     def until(self, num_samples: int) -> tuple[Caption, ...]:
         """The captions of the sound up to sample `num_samples` that was sent since the last call.
@@ -34,12 +35,12 @@ class CaptionTrack:
         """
         captions = []
         for piece, words in list(self._pending):
-            if piece.begin >= num_samples:
+            if piece.heard_from >= num_samples:
                 break
             begun_words = []
-            while words and words[0].begin < num_samples:
+            while words and words[0].heard_from < num_samples:
                 begun_words.append(words.popleft())
             captions.append(Caption(piece, tuple(begun_words)))
-            if piece.stop <= num_samples:
+            if piece.heard_to <= num_samples:
                 self._pending.popleft()
         return tuple(captions)

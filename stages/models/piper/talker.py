@@ -17,7 +17,7 @@ import torch
 
 from stages.contract.errors import RequestError
 from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.convolution import Parameters
 from stages.kernels.device import pick_device
 from stages.models.piper.talker_request import (
@@ -31,7 +31,7 @@ from stages.models.piper.vits import Vits, phrase_noise
 from stages.models.piper.voice_file import read_voice, voice_file
 from stages.runtime.cores import FIRST_SOUNDS
 from stages.runtime.deadlines import Playback
-from stages.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
+from stages.text.phonemizer import LetterPhonemizer, Phonemizer, make_phonemizer
 from stages.text.reading import Reader
 from stages.text.traced import Traced
 from stages.weights.onnx import read_onnx
@@ -84,7 +84,7 @@ class TalkerStage:
         voice = read_voice(path)
         onnx = read_onnx(path)
         model = Vits(Parameters(onnx, device, torch.float32))
-        phonemizer: Phonemizer = Codepoints()
+        phonemizer: Phonemizer = LetterPhonemizer()
         if voice.phoneme_type == "espeak":
             phonemizer = make_phonemizer(self._config.phonemizer, voice.espeak_voice)
         reader = Reader(voice.language, phonemizer, voice.id_map)
@@ -129,7 +129,7 @@ class TalkerStage:
         request = self._requests[request_id]
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)
-        with blame(request_id):
+        with as_request_error(request_id):
             chunk = request.next_chunk(self._first_frames)
         if chunk is not None:
             sound_s = len(chunk.frames) * request.speaker.frame_s
