@@ -1,4 +1,4 @@
-"""Convolutions equal torch's, whatever the length and whatever came before."""
+"""Convolutions equal torch's for any length, whatever lengths came before."""
 
 import numpy as np
 import pytest

@@ -7,13 +7,13 @@ from stages.contract.errors import StartError
 from stages.kernels.device import AutoDtype, pick_device, pick_dtype
 
 
-def test_a_device_that_is_not_there_is_refused_by_the_settings_name():
+def test_a_missing_device_is_refused_with_the_name_of_the_setting():
     beyond = f"cuda:{torch.cuda.device_count()}"
     with pytest.raises(StartError, match=f"setting device: .* {beyond}"):
         pick_device(beyond)
 
 
-def test_auto_is_a_device_that_is_there():
+def test_auto_is_a_device_of_this_machine():
     assert torch.zeros(1, device=pick_device("auto")).sum() == 0
 
 
@@ -45,7 +45,7 @@ def test_auto_depends_on_the_kind_of_stage_and_the_device(
     assert pick_dtype("auto", cpu, auto) == torch.float32
 
 
-def test_a_dtype_that_is_named_does_not_depend_on_anything():
+def test_a_named_dtype_is_the_same_for_every_stage_and_device():
     for auto in AutoDtype:
         for device in (torch.device("cpu"), torch.device("cuda:0")):
             assert pick_dtype("float32", device, auto) == torch.float32

@@ -1,4 +1,4 @@
-"""Matrices that need four bits: found by their values, multiplied nearly as exactly as others."""
+"""Four-bit weights: recognised by their values, multiplied about as exactly as bfloat16."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def four_bits(outputs=64, inputs=96):
-    """As Q4_1 has it: 16 steps above a least value, of each 32 in a row; one group is constant."""
+    """A Q4_1 weight: 16 values above a least one for each 32 in a row; one group is constant."""
     draw = torch.Generator().manual_seed(1)
     codes = torch.randint(16, (outputs, inputs // 32, 32), generator=draw)
     codes[..., 0], codes[..., 1] = 0, 15
@@ -31,7 +31,7 @@ def test_a_product_is_close(rows):
     assert (ours - want).norm() / want.norm() < 0.01
 
 
-def test_few_rows_and_many_give_nearly_the_same():
+def test_few_rows_and_many_rows_give_nearly_the_same():
     linear = Linear(four_bits(), torch.bfloat16)
     x = torch.randn(MAX_ROWS + 1, 96, generator=torch.Generator().manual_seed(3))
     many, few = linear(x).float()[:MAX_ROWS], linear(x[:MAX_ROWS]).float()
@@ -48,5 +48,5 @@ def test_few_rows_and_many_give_nearly_the_same():
     ],
     ids=["any values", "a few values between", "outputs", "inputs"],
 )
-def test_what_does_not_fit_is_left_alone(weight):
+def test_other_weights_are_not_packed(weight):
     assert find_four_bits(weight) is None

@@ -1,4 +1,4 @@
-"""The transformer on small random weights: against the reference, cut, and in company."""
+"""The transformer with small random weights: against the reference, in pieces, in batches."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -110,7 +110,7 @@ def test_a_prompt_in_pieces_equals_the_whole(small, cuts):
     assert cache.num_slabs == 0
 
 
-def test_a_sequence_does_not_see_its_neighbours(small):
+def test_a_sequence_does_not_depend_on_its_neighbours(small):
     """Reading and writing together, in slots side by side and apart, of different lengths."""
     cache = small.new_cache()
     texts = [tokens(i, length) for i, length in enumerate([3, 250, 40, 41, 300, 9, 900])]

@@ -1,6 +1,6 @@
-"""Writes ONNX files: enough of its protobuf for weights, nodes, and a graph that runs.
+"""Writes ONNX files with weights, nodes and a graph that runs.
 
-And a Piper voice of random weights: the tensors of a real one by their names, small.
+It also writes small Piper voices with random weights, which have the tensor names of real ones.
 """
 # ruff: noqa: RUF001
 
@@ -29,8 +29,11 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
-def tensor(name, values):
-    dims = b"".join(field(1, n) for n in values.shape)
+def tensor(name, values, *, packed=False):
+    shape = values.shape
+    dims = (
+        field(1, b"".join(map(varint, shape))) if packed else b"".join(field(1, n) for n in shape)
+    )
     return dims + field(2, FLOAT) + field(8, name) + field(9, values.tobytes())
 
 

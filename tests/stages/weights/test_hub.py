@@ -1,4 +1,4 @@
-"""Where a model's folder comes from: the path, the cache, the hub; and what is said if nowhere."""
+"""A model's folder comes from a path, the cache or the hub, or there is a clear error."""
 
 import pytest
 
@@ -9,7 +9,7 @@ NEEDED = ("config.json", "weights|weights.index")
 
 
 class Hub:
-    """A hub and its cache: folders, or None where there is nothing."""
+    """A fake hub and its cache: each a folder, or None if it is empty."""
 
     def __init__(self, cached=None, remote=None):
         self._cached = cached
@@ -31,14 +31,14 @@ def folder_with(path, *names):
     return path
 
 
-def test_a_folder_is_taken_as_it_is(tmp_path):
+def test_a_folder_is_used_as_it_is(tmp_path):
     folder = folder_with(tmp_path / "model", "config.json", "weights.index")
     hub = Hub()
     assert model_folder(str(folder), ("*",), NEEDED, hub) == folder
     assert hub.asked == []
 
 
-def test_what_is_whole_in_the_cache_needs_no_network(tmp_path):
+def test_a_model_that_is_complete_in_the_cache_needs_no_network(tmp_path):
     folder = folder_with(tmp_path / "cached", "config.json", "weights")
     hub = Hub(cached=folder)
     assert model_folder("owner/name", ("*",), NEEDED, hub) == folder
@@ -46,7 +46,7 @@ def test_what_is_whole_in_the_cache_needs_no_network(tmp_path):
 
 
 @pytest.mark.parametrize("cached", [(), ("config.json",)])
-def test_what_is_not_is_fetched(cached, tmp_path):
+def test_a_model_that_is_not_complete_in_the_cache_is_fetched(cached, tmp_path):
     part = folder_with(tmp_path / "cached", *cached) if cached else None
     whole = folder_with(tmp_path / "whole", "config.json", "weights")
     hub = Hub(part, whole)
@@ -54,7 +54,7 @@ def test_what_is_not_is_fetched(cached, tmp_path):
     assert hub.asked == [True, False]
 
 
-def test_what_is_nowhere_or_not_whole_says_so(tmp_path):
+def test_a_missing_or_incomplete_model_is_refused(tmp_path):
     with pytest.raises(
         CheckpointError,
         match=r"owner/name is not a folder, and cannot be fetched from the hub: not there$",

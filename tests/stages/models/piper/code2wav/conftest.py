@@ -56,7 +56,7 @@ def code2wav():
 
 @pytest.fixture(scope="session")
 def decode(code2wav):
-    """One request's latent chunks, as fast as they are wanted, to its audio chunks and end."""
+    """Run one request: its latent chunks → its audio chunks and its end."""
 
     def run(chunks):
         code2wav.open("a", Code2WavParams("joe"))
@@ -77,7 +77,7 @@ def decode(code2wav):
 
 
 class _Pair:
-    """Both stages over some requests, one step of each in turn."""
+    """Runs some requests through both stages, one step of each stage in turn."""
 
     def __init__(self, talker, code2wav, requests):
         self.talker, self.code2wav = talker, code2wav
@@ -94,7 +94,7 @@ class _Pair:
     def run(self):
         while len(self.ends) < len(self.audio):
             self.step_talker()
-            self.pass_on()
+            self.pass_chunks_on()
             self.step_code2wav()
         return {rid: (np.concatenate(self.audio[rid]), self.ends[rid]) for rid in self.audio}
 
@@ -106,7 +106,7 @@ class _Pair:
                     self.talker.close(emit.request_id)
                     self.speaking.remove(emit.request_id)
 
-    def pass_on(self):
+    def pass_chunks_on(self):
         for rid, chunks in self.between.items():
             while chunks and self.code2wav.wants_chunk(rid):
                 if (chunk := chunks.pop(0)) is None:
@@ -127,7 +127,7 @@ class _Pair:
 
 @pytest.fixture(scope="session")
 def speak(talker, code2wav):
-    """Requests, id to text and talker parameters, to id to int16 samples at 24 kHz and the end."""
+    """Run requests, each a text and its talker parameters → int16 samples at 24 kHz and the end."""
 
     def run(**requests: tuple[str, TalkerParams]):
         return _Pair(talker, code2wav, requests).run()
@@ -137,7 +137,7 @@ def speak(talker, code2wav):
 
 @pytest.fixture(scope="session")
 def recognise():
-    """int16 samples at 24 kHz to the words that a speech recogniser hears."""
+    """int16 samples at 24 kHz → the text that a speech recogniser hears."""
     import soxr
     from faster_whisper import WhisperModel
 

@@ -1,4 +1,4 @@
-"""What the bfloat16 decoder may lose: 38 dB against float32, text by text."""
+"""The bfloat16 decoder is within 38 dB of float32 for each text."""
 
 import pytest
 import torch

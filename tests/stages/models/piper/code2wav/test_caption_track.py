@@ -1,4 +1,4 @@
-"""What is heard when: in order, within the sound, and of the right words of the source."""
+"""Captions: in order, within the sound, and for the right words of the source."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ TEXT = (
 WORDS = "Hello there my friend It cost $3.50 on the first day Red and blue Dr. Smith was here at"
 
 
-def test_words_are_told_once_and_pieces_as_long_as_they_last():
+def test_words_are_given_once_and_pieces_while_they_sound():
     track = CaptionTrack(scale=2.0)
     piece = TextSpan(0, 9, 0, 4)
     track.add(Caption(piece, (TextSpan(0, 4, 0, 2), TextSpan(5, 9, 2, 4))), at=10, hop=5)
@@ -94,7 +94,7 @@ def test_captions_are_in_order_within_the_sound_and_of_the_right_words(chunks_of
 
 
 @pytest.mark.model
-def test_each_chunk_says_what_is_heard_in_it(chunks_of):
+def test_each_chunk_has_the_captions_of_its_sound(chunks_of):
     at = 0
     for chunk in chunks_of(TEXT):
         end = at + len(chunk.samples)
@@ -108,7 +108,7 @@ def test_each_chunk_says_what_is_heard_in_it(chunks_of):
 
 
 @pytest.mark.model
-def test_words_are_heard_where_they_are_said_to_be(chunks_of, recognise):
+def test_words_are_heard_at_the_times_of_their_captions(chunks_of, recognise):
     """The sound between the first and the last of some words is recognised as these words."""
     text = "The birch canoe slid on the smooth planks. Rice is often served in round bowls."
     audio = chunks_of(text)
@@ -123,7 +123,7 @@ def test_words_are_heard_where_they_are_said_to_be(chunks_of, recognise):
 
 
 @pytest.mark.model
-def test_without_captions_the_sound_is_the_same_and_there_are_none(chunks_of):
+def test_without_captions_the_sound_is_the_same(chunks_of):
     with_them, without = chunks_of(TEXT), chunks_of(TEXT, captions=False)
     assert not any(chunk.captions for chunk in without)
     assert np.array_equal(*(np.concatenate([c.samples for c in a]) for a in (with_them, without)))

@@ -1,4 +1,4 @@
-"""The decoder equals the textbook form, and chunks of any size equal the whole."""
+"""The decoder equals the textbook form, and joined chunks of any size equal the whole."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""code2wav as a worker sees it: one exact stream of samples, whatever the cuts."""
+"""code2wav as a worker uses it: one exact stream of samples, however frames are cut."""
 
 from itertools import pairwise
 
@@ -70,7 +70,7 @@ def durations_s(code2wav):
         yield len(emit.chunk.samples) / emit.chunk.rate_hz
 
 
-def test_a_chunk_is_made_as_soon_as_the_context_of_the_smallest_is_there(code2wav):
+def test_a_chunk_is_decoded_as_soon_as_the_smallest_size_has_its_context(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
     frames = frames_of(16)
     code2wav.feed("a", LatentChunk(frames[:15], first=True, last=False))
@@ -83,7 +83,7 @@ def test_a_chunk_is_made_as_soon_as_the_context_of_the_smallest_is_there(code2wa
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_the_talker_sends_is_made_at_once_but_for_its_context(code2wav, size):
+def test_a_slice_of_the_talker_is_decoded_at_once_except_its_context(code2wav, size):
     code2wav.open("a", Code2WavParams("joe"))
     code2wav.feed("a", LatentChunk(frames_of(size + 11), first=True, last=False))
     first = list(durations_s(code2wav))
@@ -95,7 +95,7 @@ def test_what_the_talker_sends_is_made_at_once_but_for_its_context(code2wav, siz
     assert second[0] == pytest.approx(size * 256 / 22050, abs=0.043)
 
 
-def test_no_more_waits_than_the_largest_chunk_takes(code2wav):
+def test_no_more_frames_wait_than_the_largest_chunk_has(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
     num_frames = 0
     while code2wav.wants_chunk("a"):
@@ -105,7 +105,7 @@ def test_no_more_waits_than_the_largest_chunk_takes(code2wav):
     code2wav.close("a")
 
 
-def test_no_frames_are_a_valid_empty_sound(decode):
+def test_without_frames_the_sound_is_empty(decode):
     assert decode([]) == ([], AudioEnd(0, 0))
 
 
@@ -121,7 +121,7 @@ def test_an_unknown_voice_fails_its_request(code2wav):
         code2wav.open("a", Code2WavParams("no_such_voice"))
 
 
-def test_a_fault_is_blamed_on_its_request(code2wav):
+def test_an_exception_fails_its_request(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
     code2wav.feed("a", LatentChunk(torch.zeros(40, 7), first=True, last=True))
     with pytest.raises(RequestError) as error:

@@ -1,4 +1,4 @@
-"""Splines end where the bound is: what lies at it or beyond stays what it is."""
+"""The splines of the duration predictor change nothing at their bound or beyond it."""
 
 import pytest
 import torch

@@ -56,7 +56,7 @@ LONG = "The train leaves from the second platform at a quarter past nine, and is
 @pytest.mark.parametrize(
     ("num_open", "slice_frames"), [(1, 5), (2, 16), (8, 16), (9, 64), (18, 128)]
 )
-def test_the_more_are_open_the_larger_a_first_slice_is(talker, num_open, slice_frames):
+def test_the_first_slice_is_larger_when_more_requests_are_open(talker, num_open, slice_frames):
     ids = [str(number) for number in range(num_open)]
     for request_id in ids:
         talker.open(request_id, params())
@@ -68,7 +68,7 @@ def test_the_more_are_open_the_larger_a_first_slice_is(talker, num_open, slice_f
     assert len(emit.chunk.frames) == slice_frames + CONTEXT_FRAMES
 
 
-def test_who_began_alone_goes_on_in_small_slices_when_others_come(talker):
+def test_a_request_that_began_alone_keeps_small_slices_when_others_come(talker):
     talker.open("a", params())
     talker.feed("a", TextChunk(LONG))
     talker.end_input("a")
@@ -132,11 +132,11 @@ def test_without_noise_the_seed_does_not_matter(speak):
 
 
 @pytest.mark.parametrize("text", ["", "... 😀 ---", "\n\n"])
-def test_nothing_to_speak_is_a_normal_end(speak, text):
+def test_text_without_anything_to_speak_ends_normally(speak, text):
     assert speak({"a": (params(), [text])})["a"] == ([], SpeechEnd(0))
 
 
-def test_others_give_way_to_the_first_words_only(talker, monkeypatch):
+def test_other_stages_give_way_only_to_the_first_words(talker, monkeypatch):
     monkeypatch.setattr(FIRST_SOUNDS, "made_here", True)
     talker.open("a", params())
     talker.feed("a", TextChunk("... "))
@@ -151,7 +151,7 @@ def test_others_give_way_to_the_first_words_only(talker, monkeypatch):
     talker.close("a")
 
 
-def test_nobody_waits_for_a_request_that_is_gone(talker, monkeypatch):
+def test_no_stage_gives_way_to_a_closed_request(talker, monkeypatch):
     monkeypatch.setattr(FIRST_SOUNDS, "made_here", True)
     talker.open("a", params())
     talker.feed("a", TextChunk("Good morning to you, and how are you? "))
@@ -169,7 +169,7 @@ def test_speech_starts_while_text_is_still_written(talker):
     talker.close("a")
 
 
-def test_it_asks_for_no_more_text_than_it_can_speak_soon(talker):
+def test_the_talker_takes_only_as_much_text_as_it_can_speak_soon(talker):
     talker.open("a", params())
     fed = 0
     while talker.wants_chunk("a"):
@@ -199,7 +199,7 @@ def test_an_unknown_voice_fails_its_request(talker):
         talker.open("a", TalkerParams("no_such_voice", seed=0))
 
 
-def test_a_fault_is_blamed_on_its_request(talker):
+def test_an_exception_fails_its_request(talker):
     talker.open("a", params(speed=0.0))
     talker.feed("a", TextChunk("Hello."))
     talker.end_input("a")
