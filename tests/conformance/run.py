@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from server.cli.client.api import Target, client_of
+from server.cli.client.api import ServerAddress, open_client
 from server.cli.selftest.run import checks, subject_of
 from server.cli.selftest.run import run as run_check
 from server.config.settings import Settings
@@ -128,7 +128,7 @@ def run(client: Client, url: str, faulty_url: str) -> bool:
 
 def selftest(url: str) -> bool:
     """Run our own checks of any server, and write their part of the table."""
-    with client_of(Target(url, KEY)) as client:
+    with open_client(ServerAddress(url, KEY)) as client:
         subject = subject_of(client)
         found = [run_check(check, subject) for check in checks()]
     failed = [report for report in found if report.outcome != "ok"]
