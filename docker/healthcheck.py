@@ -1,6 +1,7 @@
-"""Exits with 0 if the server in this container is ready. Uses only the standard library, to be fast.
+"""Exits with 0 if the server in this container is ready.
 
-It reads the port, and whether the server uses TLS, from the environment variables of the image.
+It runs often, so it imports only the standard library. It reads the port, and whether the server
+uses TLS, from the environment variables of the image.
 """
 
 import os
