@@ -42,7 +42,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The server's port and path, the kind of its responses (see `decode_body`), and the clients."""
+    """Where to send, the kind of the responses (see `decode_body`), and the clients."""
 
     port: int
     path: str

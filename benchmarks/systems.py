@@ -29,7 +29,7 @@ BFLOAT16 = "nano-omni bfloat16"
 class System:
     """A speech server. `{port}` in its `command` is replaced by the port.
 
-    `kind` and `rate_hz` say how `sound.decode_body` decodes its audio. `versions` go into the results.
+    `kind` and `rate_hz` are for `sound.decode_body`. `versions` go into the results.
     """
 
     name: str
