@@ -23,7 +23,7 @@ class Clause:
 def first_clause(texts: Sequence[tuple[float, str]]) -> Clause | None:
     """The first clause of texts with their arrival times. None if there is nothing to speak."""
     splitter = Splitter(Cleaner(""))
-    pieces = [piece for _, text in texts for piece in splitter.feed(text)] + splitter.end()
+    pieces = [piece for _, text in texts for piece in splitter.feed(text)] + splitter.finish()
     first = next((piece for piece in pieces if piece.text), None)
     if first is None:
         return None

@@ -83,7 +83,7 @@ class Ours:
         self.talker.close("a")
         self.code2wav.close("a")
         pieces = {caption.piece for chunk in audio for caption in chunk.captions}
-        seams = tuple(sorted(piece.begin for piece in pieces if piece.begin))
+        seams = tuple(sorted(piece.heard_from for piece in pieces if piece.heard_from))
         return Speech(np.concatenate([chunk.samples for chunk in audio]), seams)
 
 

@@ -65,5 +65,5 @@ class Aborts:
             log.debug("abort_failed", stage=stage_id, request_id=request_id, error=repr(error))
         stats.num_silent += silent
         if not silent:
-            stats.abort_s.note(clock() - since)
+            stats.abort_s.observe(clock() - since)
         self._post(Aborted(stage_id, request_id, silent))

@@ -263,4 +263,4 @@ class Dispatcher:
         if record.closed_at is None:
             if record.all_final_at is None:
                 record.all_final_at = now
-            self._stats.hold_s.note(now - record.all_final_at)
+            self._stats.hold_s.observe(now - record.all_final_at)

@@ -205,7 +205,7 @@ class Orchestrator:
             self._stopping = True
             error = AbortedError("the orchestrator stopped")
             self._dispatcher.finish_all(error)
-            self._outputs.end(error)
+            self._outputs.close(error)
 
     async def _read(self, stage_id: int) -> None:
         """Carry one stage's reports to the dispatcher, also after its worker came back."""
@@ -217,7 +217,7 @@ class Orchestrator:
                 self._dispatcher.post(Died(stage_id, cause))
                 if stage_id not in self._workers:
                     return
-                await self._workers[stage_id].up()
+                await self._workers[stage_id].wait_until_up()
                 self._dispatcher.post(Revived(stage_id))
             else:
                 self._dispatcher.report(stage_id, output)

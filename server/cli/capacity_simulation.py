@@ -3,7 +3,7 @@
 Streams arrive at random (Poisson) and pass through the stages chunk by chunk. As in the server, a
 worker advances its streams in steps, by playback deadline, and each stream runs on the worker with
 the fewest live streams. A step takes a fixed time plus a time for each second of audio in it; both
-are given. Playback begins at the first chunk. Networks and memory are not simulated.
+are given. Each listener has a `JitterBuffer` without delay. Networks and memory are not simulated.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 import simpy
+
+from stages.contract.jitter_buffer import JitterBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -76,12 +78,25 @@ class _Stream:
     made: list[int] = field(default_factory=list)  # chunks, by stage
     queued: list[bool] = field(default_factory=list)
     heard: list[float] = field(default_factory=list)  # when each chunk came
+    buffer: JitterBuffer = field(default_factory=JitterBuffer)
+
+    def hear(self, now: float) -> None:
+        """The last stage made the next chunk: it reaches the listener."""
+        self.buffer.push(self.chunks[len(self.heard)], now)
+        self.heard.append(now)
 
     def deadline(self, stage: int) -> float:
-        """When the next chunk of a stage will be missed."""
-        if not self.heard:
+        """When the listener runs dry if the stage makes no further chunk."""
+        if self.buffer.empty_at_s is None:
             return self.began
-        return self.heard[0] + sum(self.chunks[: self.made[stage]])
+        return self.buffer.empty_at_s + sum(self.chunks[len(self.heard) : self.made[stage]])
+
+    def listened_s(self, now: float) -> float:
+        """How long the listener has listened, silence included."""
+        is_complete = len(self.heard) == len(self.chunks)
+        empty_at_s = self.buffer.empty_at_s
+        until = min(now, empty_at_s) if is_complete and empty_at_s is not None else now
+        return until - self.heard[0]
 
     def can_step(self, stage: int) -> bool:
         made = self.made[stage]
@@ -154,7 +169,7 @@ class _Plan:
         stream.made[stage] += 1
         last = len(self.stages) - 1
         if stage == last:
-            stream.heard.append(self.env.now)
+            stream.hear(self.env.now)
         if stream.made[stage] == len(stream.chunks):
             stream.workers[stage].num_live -= 1
         for each in range(max(0, stage - 1), min(stage + 1, last) + 1):
@@ -195,14 +210,12 @@ def simulate(stages: Sequence[PlannedStage], load: SimulatedLoad) -> Outcome:
         for stream in heard
         for earlier, later in zip(stream.heard, stream.heard[1:], strict=False)
     ]
-    listening = sum(
-        min(now, stream.heard[0] + sum(stream.chunks)) - stream.heard[0] for stream in heard
-    )
+    listening = sum(stream.listened_s(now) for stream in heard)
     return Outcome(
         len(plan.streams),
         _percentiles([stream.heard[0] - stream.began for stream in heard]),
         _percentiles(gaps),
-        sum(map(_ran_dry, heard)) / len(heard),
+        sum(stream.buffer.num_underruns > 0 for stream in heard) / len(heard),
         listening / now,
         {
             stage.name: sum(worker.busy_s for cell in plan.cells for worker in cell[number])
@@ -217,16 +230,6 @@ def _percentiles(seconds: list[float]) -> tuple[float, float, float]:
         return (0.0, 0.0, 0.0)
     cuts = quantiles(seconds, n=100, method="inclusive")
     return 1000 * cuts[49], 1000 * cuts[94], 1000 * cuts[98]
-
-
-def _ran_dry(stream: _Stream) -> bool:
-    """Whether a chunk came later than the audio before it lasted."""
-    played_until = stream.heard[0]
-    for came, audio_s in zip(stream.heard, stream.chunks, strict=False):
-        if came > played_until + 1e-9:
-            return True
-        played_until += audio_s
-    return False
 
 
 def parse_stage(text: str) -> PlannedStage:

@@ -11,7 +11,7 @@ from typing import get_args
 
 from server.document.generated_file import write_or_check
 from server.observe.metric_names import DECLARED
-from server.observe.trail import ENDPOINTS, UNKNOWN, Outcome
+from server.observe.timeline import ENDPOINTS, UNKNOWN, Outcome
 
 STORED = Path(__file__).parent.parent.parent / "docs" / "metrics.md"
 HEAD = f"""# Metrics

@@ -1,9 +1,10 @@
 """Whose listener runs dry first: the order in which a stage that makes sound serves its requests.
 
-A listener is taken to start at the first emission and to play without a gap. Requests that have
-emitted nothing are next, oldest first, unless that makes a listener wait too long: each is served
-in time if, in the order in which they run dry, there is a step's time for each of them before it
-does. So a burst of newcomers is heard at once, and does not break what is being heard.
+Each listener has a `JitterBuffer` without delay: playback starts with the first emission, and after
+an underrun it resumes with the next one. Requests that have emitted nothing are next, oldest first,
+unless that makes a listener wait too long: each is served in time if, in the order in which they
+run dry, there is a step's time for each of them before it does. So a burst of newcomers is heard at
+once, and does not break what is being heard.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from stages.contract.jitter_buffer import JitterBuffer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -21,9 +24,8 @@ _WEIGHT = 0.1  # of a new step in the mean
 
 
 @dataclass(slots=True)
-class _Listener:
-    opened_s: float
-    dry_s: float | None = None  # when all that was emitted is heard; None before the first
+class _Listener(JitterBuffer):
+    opened_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ class Playback:
 
     def open(self, request_id: str) -> None:
         """Begin to count a request."""
-        self._listeners[request_id] = _Listener(self.clock())
+        self._listeners[request_id] = _Listener(opened_s=self.clock())
 
     def close(self, request_id: str) -> None:
         """Forget a request."""
@@ -48,24 +50,23 @@ class Playback:
 
     def is_newcomer(self, request_id: str) -> bool:
         """Whether the request has emitted nothing."""
-        return self._listeners[request_id].dry_s is None
+        return self._listeners[request_id].empty_at_s is None
 
     def emit(self, request_id: str, seconds: float) -> None:
         """Count sound that is emitted now, by the step that began with the last choice.
 
         The step's time is counted once, however many requests it serves.
         """
-        listener = self._listeners[request_id]
         now_s = self.clock()
         if self._counts:
             self._step_s += _WEIGHT * (now_s - self._chosen_s - self._step_s)
             self._counts = False
-        listener.dry_s = (now_s if listener.dry_s is None else listener.dry_s) + seconds
+        self._listeners[request_id].push(seconds, now_s)
 
     def left_s(self, request_id: str) -> float:
         """Seconds of sound that the request's listener still has; 0 before the first."""
-        dry_s = self._listeners[request_id].dry_s
-        return 0.0 if dry_s is None else max(0.0, dry_s - self.clock())
+        empty_at_s = self._listeners[request_id].empty_at_s
+        return 0.0 if empty_at_s is None else max(0.0, empty_at_s - self.clock())
 
     def most_urgent(self, request_ids: Iterable[str]) -> str:
         """Which of some open requests, at least one, to serve now."""
@@ -79,10 +80,10 @@ class Playback:
         listeners: list[tuple[float, str]] = []
         for request_id in request_ids:
             listener = self._listeners[request_id]
-            if listener.dry_s is None:
+            if listener.empty_at_s is None:
                 newcomers.append((listener.opened_s, request_id))
             else:
-                listeners.append((listener.dry_s, request_id))
+                listeners.append((listener.empty_at_s, request_id))
         newcomers.sort()
         listeners.sort()
         spare_s = self._spare_s(dry_s for dry_s, _ in listeners)

@@ -171,4 +171,4 @@ def scripted_server(*sounds, **settings):
     with serving(service) as address:
         server = ScriptedServer(address, service, deployments[0])
         yield server
-        server.wait(service.end_requests())
+        server.wait(service.abort_requests())

@@ -11,9 +11,9 @@ import pytest
 from server.app import create_app
 from server.config.settings import Settings
 from server.errors import BrokenStreamError
-from server.serving.capacity import PLACES
 from server.serving.service import Service
 from stages.contract.errors import CheckpointError
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
 from tests.qwen3_tts import sizes
@@ -48,7 +48,7 @@ async def serving(folder, tmp_path, executor="thread", **settings):
         on,
         on,
         recordings_dir=chosen.recordings_dir,
-        max_running=chosen.max_running or PLACES,
+        max_running=chosen.max_running or DEFAULT_MAX_RUNNING,
     )
     service = Service(chosen, lambda: build(chosen.model, config))
     async with service.running():

@@ -233,7 +233,7 @@ async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
     credits = []
 
     class WorkerStage(type(stages[0])):
-        owing = ()
+        unacknowledged = ()
 
         def work_of(self, request_id):
             return None
@@ -241,7 +241,7 @@ async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
         def credit(self, request_id, chunks):
             credits.append((request_id, chunks))
 
-        async def up(self):
+        async def wait_until_up(self):
             await asyncio.Event().wait()
 
     s0 = WorkerStage()

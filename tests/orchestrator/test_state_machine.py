@@ -27,7 +27,7 @@ STAGES = st.integers(0, 2)
 class WorkerStage(ScriptedStage):
     """A scripted stage that can die and come back."""
 
-    owing = ()
+    unacknowledged = ()
 
     def __init__(self, stage_id):
         super().__init__(stage_id=stage_id)
@@ -47,7 +47,7 @@ class WorkerStage(ScriptedStage):
         self.unacknowledged.discard(request_id)
         self.open.discard(request_id)
 
-    async def up(self):
+    async def wait_until_up(self):
         await self.alive.wait()
 
     def work_of(self, request_id):

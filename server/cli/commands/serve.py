@@ -12,7 +12,7 @@ from server.cli.commands.terminal import print_line
 from server.config.files import check_files
 from server.config.logs import configure_logs
 from server.config.settings import SettingsError
-from server.serve import listen, note_openness, serve
+from server.serve import listen, log_who_may_connect, serve
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings(options).settings
     configure_logs(settings)
     check_files(settings)
-    note_openness(settings)
+    log_who_may_connect(settings)
     try:
         listener = listen(settings)
     except OSError as error:

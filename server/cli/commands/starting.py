@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from server.serving.capacity import PLACES
 from server.serving.service import Service
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 from stages.models.registry import build
 from stages.runtime.cores import num_cores
 from stages.runtime.placement import BuildConfig, Placement, RayCluster
@@ -33,7 +33,7 @@ def build_deployment(settings: Settings) -> Deployment:
         settings.voice,
         settings.max_loaded_voices,
         settings.recordings_dir,
-        settings.max_running or PLACES,
+        settings.max_running or DEFAULT_MAX_RUNNING,
     )
     return build(settings.model, config)
 

@@ -166,7 +166,7 @@ class ReplicatedHandle:
         return seat
 
     @property
-    def owing(self) -> list[str]:
+    def unacknowledged(self) -> list[str]:
         """The names of the workers that have not acknowledged an abort yet."""
         return [seat.host.name for seat in self._seats if seat.aborts]
 
@@ -210,7 +210,7 @@ class ReplicatedHandle:
         seat = self._bound.get(request_id)
         return None if seat is None else seat.work.get(request_id)
 
-    async def up(self) -> None:
+    async def wait_until_up(self) -> None:
         """Returns when a worker runs (again)."""
         await self._up.wait()
 
@@ -238,7 +238,7 @@ class ReplicatedHandle:
         if not any(seat.is_up for seat in self._seats):
             self._down = cause
             self._up.clear()
-            self._outputs.end(cause)
+            self._outputs.close(cause)
 
     def _bind(self, request_id: str, before: int | None) -> Replica:
         """The worker with the fewest live requests; among equals, the one not chosen longest."""

@@ -70,8 +70,8 @@ class StepStats:
 
     def note(self, step: Step) -> None:
         """One more."""
-        self._step_s.note(step.ended_at - step.began_at)
-        self._batch_size.note(step.num_requests)
+        self._step_s.observe(step.ended_at - step.began_at)
+        self._batch_size.observe(step.num_requests)
 
     @property
     def step_s(self) -> HistogramCounts:

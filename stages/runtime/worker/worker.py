@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from stages.contract.errors import RequestError, UnavailableError
 from stages.contract.messages import StageOutput
-from stages.contract.stage import blame
+from stages.contract.stage import as_request_error
 from stages.runtime.connectors.contract import LaneSignal
 from stages.runtime.cores import CORES
 from stages.runtime.worker.control import Abort, AbortDone, Connect, Credit, Output, Stop, Submit
@@ -141,7 +141,7 @@ class Worker:
                 self._fail(request_id, UnavailableError("the next stage is out of reach"))
                 continue
             try:
-                with blame(request_id):
+                with as_request_error(request_id):
                     self._feed(request_id, request)
             except RequestError as error:
                 self._fail(request_id, error)
@@ -196,7 +196,7 @@ class Worker:
             credit=port.max_unread,
         )
         try:
-            with blame(order.request_id):
+            with as_request_error(order.request_id):
                 self._stage.open(order.request_id, given.params)
         except RequestError as error:
             self._report_error(order.face, order.request_id, error)

@@ -18,7 +18,7 @@ from server.cli.client.loudspeaker import PROGRAMS
 from server.cli.main import COMMANDS, main
 from server.config.files import check_files
 from server.config.settings import Settings, SettingsError
-from server.serve import note_openness
+from server.serve import log_who_may_connect
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
 
@@ -246,7 +246,7 @@ def test_serve_prints_its_url_and_ends_on_sigterm():
 def test_a_server_without_keys_logs_who_can_use_it(host, keys, open_to):
     structlog.reset_defaults()
     with structlog.testing.capture_logs() as logs:
-        note_openness(Settings(host=host, api_keys=keys))
+        log_who_may_connect(Settings(host=host, api_keys=keys))
     assert [line["open_to"] for line in logs] == ([open_to] if open_to else [])
 
 

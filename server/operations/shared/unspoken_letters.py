@@ -1,4 +1,4 @@
-"""What of a reply no voice of its language can speak: counted as it is written, reported once."""
+"""Counts the letters of a reply that its voice cannot speak, for the field `unspoken`."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from stages.text.scripts import foreign_letters
 
 
 class UnspokenLetters:
-    """Takes a reply in parts; `language` is the voice's."""
+    """Reads a reply part by part. `language` is that of the voice."""
 
     def __init__(self, language: str) -> None:
         self._language = language
-        self._num_read = 0
+        self._num_chars = 0
         self._num_letters = 0
         self._first = 0
         self._scripts: dict[str, None] = {}
 
-    def note(self, text: str) -> None:
-        """The next part."""
-        for at, script in foreign_letters(text, self._language):
+    def add(self, text: str) -> None:
+        """Count the next part of the reply."""
+        for position, script in foreign_letters(text, self._language):
             if not self._num_letters:
-                self._first = self._num_read + at
+                self._first = self._num_chars + position
             self._num_letters += 1
             self._scripts[script] = None
-        self._num_read += len(text)
+        self._num_chars += len(text)
 
     @property
     def report(self) -> Unspoken | None:
-        """What was left out; None where everything could be spoken."""
+        """The letters so far; None if the voice can speak all of them."""
         if not self._num_letters:
             return None
         return Unspoken(

@@ -1,8 +1,7 @@
-"""The text tokenizer of a Qwen checkpoint, from `tokenizer.json` or from the files it is made of.
+"""The text tokenizer of a Qwen checkpoint: `tokenizer.json`, or `vocab.json` and `merges.txt`.
 
-Byte-level pairs (Radford et al. 2019, GPT-2) on composed text (NFC), cut as Qwen2 cuts. Torch-free.
-What looks like a control
-token in a text is text like any other. Torch-free.
+Byte-level byte pairs (Radford et al. 2019, GPT-2) on NFC text, split as Qwen2 does. Text that looks
+like a control token is tokenized like any other text. Torch-free.
 """
 
 from __future__ import annotations
@@ -17,28 +16,28 @@ from stages.weights.json_file import read_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Contractions, words with at most one sign before them, digits one by one, signs, spaces.
-_CUTS = (
+# Contractions, words with at most one symbol before them, single digits, symbols, spaces.
+_SPLITS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
 
-class TextVocabulary:
-    """Text to tokens."""
+class TextTokenizer:
+    """Turns whole texts into tokens."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises CheckpointError where the files are missing or do not fit together."""
+        """Read the files. Raises CheckpointError if they are missing or do not fit together."""
         try:
             self._tokenizer = _read(folder)
         except CheckpointError:
             raise
-        except Exception as error:  # the library raises nothing more exact
-            raise CheckpointError(f"{folder} has no tokenizer that can be read: {error}") from error
+        except Exception as error:  # the library raises no narrower type
+            raise CheckpointError(f"the tokenizer in {folder} cannot be read: {error}") from error
         self._tokenizer.encode_special_tokens = True
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a plain text."""
+        """The tokens of a text."""
         clean = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates become "?"
         return list(self._tokenizer.encode_batch_fast([clean], add_special_tokens=False)[0].ids)
 
@@ -53,7 +52,7 @@ def _read(folder: Path) -> Tokenizer:
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_CUTS), behavior="isolated"),
+            pre_tokenizers.Split(Regex(_SPLITS), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

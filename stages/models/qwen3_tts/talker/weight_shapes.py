@@ -1,6 +1,6 @@
-"""The shape that each tensor of a talker has by its configuration, checked before any is read.
+"""The shape of each tensor of a talker by its configuration. Checked before any tensor is read.
 
-A checkpoint whose tensors do not fit would else fail somewhere in a product, without a name.
+Without this check a tensor of the wrong shape would fail later in a matrix product, without a name.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     Shapes = Iterator[tuple[str, tuple[int, ...]]]
 
 
-def check_shapes(config: QwenTtsConfig, weights: Weights) -> None:
-    """Raises CheckpointError, which names the tensor that is missing or of another shape."""
+def check_weight_shapes(config: QwenTtsConfig, weights: Weights) -> None:
+    """Raise CheckpointError if a tensor is missing or has another shape. It names the tensor."""
     for name, shape in _talker(config):
         weights.check(f"talker.{name}", *shape)
     for name, shape in _predictor(config):
@@ -46,7 +46,7 @@ def _predictor(config: QwenTtsConfig) -> Shapes:
 
 
 def _layers(sizes: LayerSizes) -> Shapes:
-    """Those of a decoder-only transformer."""
+    """The tensors of the layers of a decoder-only transformer."""
     hidden, inner, dim = sizes.hidden_size, sizes.intermediate_size, sizes.head_dim
     queries, keys = sizes.num_heads * dim, sizes.num_kv_heads * dim
     for i in range(sizes.num_layers):

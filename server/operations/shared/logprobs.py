@@ -1,4 +1,4 @@
-"""Scores of tokens as the wire shows them."""
+"""Log probabilities of tokens as the chat and the responses API show them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 def logprobs_of(scores: Sequence[TokenScore]) -> ChoiceLogprobs:
-    """The scores of a choice, or of a chunk of it."""
+    """The log probabilities of a choice, or of one chunk of it."""
     return ChoiceLogprobs(content=[token_logprob(score) for score in scores], refusal=None)
 
 
 def token_logprob(score: TokenScore) -> TokenLogprob:
-    """One token and the likeliest at its place."""
-    chosen = _shown(score.chosen)
+    """One token, and the likeliest tokens at its position."""
+    chosen = _top_logprob(score.chosen)
     return TokenLogprob(
         token=chosen.token,
         logprob=chosen.logprob,
         bytes=chosen.bytes,
-        top_logprobs=[_shown(candidate) for candidate in score.top],
+        top_logprobs=[_top_logprob(candidate) for candidate in score.top],
     )
 
 
-def _shown(candidate: Candidate) -> TopLogprob:
+def _top_logprob(candidate: Candidate) -> TopLogprob:
     text_bytes = candidate.text_bytes
     return TopLogprob(
         token=candidate.name,
