@@ -75,28 +75,28 @@ class _Stream:
     began: float
     chunks: list[float]  # seconds of audio in each
     workers: list[_Worker]
-    made: list[int] = field(default_factory=list)  # chunks, by stage
-    queued: list[bool] = field(default_factory=list)
-    heard: list[float] = field(default_factory=list)  # when each chunk came
+    made: list[int] = field(default_factory=list)  # number of chunks made, by stage
+    queued: list[bool] = field(default_factory=list)  # by stage
+    arrived_s: list[float] = field(default_factory=list)  # when each chunk reached the listener
     buffer: JitterBuffer = field(default_factory=JitterBuffer)
 
-    def hear(self, now: float) -> None:
-        """The last stage made the next chunk: it reaches the listener."""
-        self.buffer.push(self.chunks[len(self.heard)], now)
-        self.heard.append(now)
+    def deliver(self, now: float) -> None:
+        """Deliver the next chunk to the listener."""
+        self.buffer.push(self.chunks[len(self.arrived_s)], now)
+        self.arrived_s.append(now)
 
     def deadline(self, stage: int) -> float:
         """When the listener runs dry if the stage makes no further chunk."""
         if self.buffer.empty_at_s is None:
             return self.began
-        return self.buffer.empty_at_s + sum(self.chunks[len(self.heard) : self.made[stage]])
+        return self.buffer.empty_at_s + sum(self.chunks[len(self.arrived_s) : self.made[stage]])
 
-    def listened_s(self, now: float) -> float:
-        """How long the listener has listened, silence included."""
-        is_complete = len(self.heard) == len(self.chunks)
+    def playback_s(self, now: float) -> float:
+        """How long playback has lasted so far, silence included."""
+        is_complete = len(self.arrived_s) == len(self.chunks)
         empty_at_s = self.buffer.empty_at_s
         until = min(now, empty_at_s) if is_complete and empty_at_s is not None else now
-        return until - self.heard[0]
+        return until - self.arrived_s[0]
 
     def can_step(self, stage: int) -> bool:
         made = self.made[stage]
@@ -110,26 +110,26 @@ class _Stream:
 class _Worker:
     """Runs steps for the streams that can run, those with the earliest deadlines first."""
 
-    def __init__(self, plan: _Plan, stage: int) -> None:
+    def __init__(self, simulation: _Simulation, stage: int) -> None:
         self.num_live = 0
         self.busy_s = 0.0
-        self._plan = plan
+        self._simulation = simulation
         self._stage = stage
         self._ready: list[tuple[float, int, _Stream]] = []
-        self._wakeup = plan.env.event()
-        plan.env.process(self._run())
+        self._wakeup = simulation.env.event()
+        simulation.env.process(self._run())
 
     def offer(self, stream: _Stream) -> None:
         """Queue the stream if it can run and is not queued yet."""
         if not stream.queued[self._stage] and stream.can_step(self._stage):
             stream.queued[self._stage] = True
-            entry = stream.deadline(self._stage), next(self._plan.order), stream
+            entry = stream.deadline(self._stage), next(self._simulation.order), stream
             heapq.heappush(self._ready, entry)
             if not self._wakeup.triggered:
                 self._wakeup.succeed()
 
     def _run(self) -> Process:
-        env, costs = self._plan.env, self._plan.stages[self._stage]
+        env, costs = self._simulation.env, self._simulation.stages[self._stage]
         while True:
             if not self._ready:
                 self._wakeup = env.event()
@@ -143,10 +143,10 @@ class _Worker:
             self.busy_s += step_s
             for stream in batch:
                 stream.queued[self._stage] = False
-                self._plan.advance(stream, self._stage)
+                self._simulation.advance(stream, self._stage)
 
 
-class _Plan:
+class _Simulation:
     """The cells with their workers, and the streams that arrive at random."""
 
     def __init__(self, stages: Sequence[PlannedStage], load: SimulatedLoad) -> None:
@@ -169,7 +169,7 @@ class _Plan:
         stream.made[stage] += 1
         last = len(self.stages) - 1
         if stage == last:
-            stream.hear(self.env.now)
+            stream.deliver(self.env.now)
         if stream.made[stage] == len(stream.chunks):
             stream.workers[stage].num_live -= 1
         for each in range(max(0, stage - 1), min(stage + 1, last) + 1):
@@ -199,26 +199,26 @@ def simulate(stages: Sequence[PlannedStage], load: SimulatedLoad) -> Outcome:
 
     Raises ValueError if fewer than two streams got audio.
     """
-    plan = _Plan(stages, load)
-    plan.env.run(load.run_s)
-    now = plan.env.now
-    heard = [stream for stream in plan.streams if stream.heard]
-    if len(heard) < 2:
+    simulation = _Simulation(stages, load)
+    simulation.env.run(load.run_s)
+    now = simulation.env.now
+    started = [stream for stream in simulation.streams if stream.arrived_s]
+    if len(started) < 2:
         raise ValueError("fewer than two streams got audio; increase --run-s or --rate")
     gaps = [
         later - earlier
-        for stream in heard
-        for earlier, later in zip(stream.heard, stream.heard[1:], strict=False)
+        for stream in started
+        for earlier, later in zip(stream.arrived_s, stream.arrived_s[1:], strict=False)
     ]
-    listening = sum(stream.listened_s(now) for stream in heard)
+    playback_s = sum(stream.playback_s(now) for stream in started)
     return Outcome(
-        len(plan.streams),
-        _percentiles([stream.heard[0] - stream.began for stream in heard]),
+        len(simulation.streams),
+        _percentiles([stream.arrived_s[0] - stream.began for stream in started]),
         _percentiles(gaps),
-        sum(stream.buffer.num_underruns > 0 for stream in heard) / len(heard),
-        listening / now,
+        sum(stream.buffer.num_underruns > 0 for stream in started) / len(started),
+        playback_s / now,
         {
-            stage.name: sum(worker.busy_s for cell in plan.cells for worker in cell[number])
+            stage.name: sum(worker.busy_s for cell in simulation.cells for worker in cell[number])
             / (load.cells * stage.workers * now)
             for number, stage in enumerate(stages)
         },

@@ -41,8 +41,8 @@ def test_playback_runs_dry_if_a_stage_is_slower_than_real_time():
     )
 
 
-def test_the_silence_of_an_underrun_counts_as_listening():
-    """Ten chunks of 1 s, of which each takes 2 s: the last one comes 18 s after the first."""
+def test_the_silence_of_an_underrun_counts_as_playback():
+    """Each of ten chunks of 1 s takes 2 s, so the last one arrives 18 s after the first."""
     stages = [PlannedStage("only", 1, 0, 2000, batch=64)]
     load = SimulatedLoad(rate=0.002, stream_s=10, first_s=1.0, chunk_s=1.0, run_s=100_000)
     outcome = simulate(stages, load)
