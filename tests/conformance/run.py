@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from server.cli.client.api import Target, client_of
+from server.cli.client.api import ServerAddress, open_client
 from server.cli.selftest.run import checks, subject_of
 from server.cli.selftest.run import run as run_check
 from server.config.settings import Settings
@@ -128,12 +128,12 @@ def run(client: Client, url: str, faulty_url: str) -> bool:
 
 def selftest(url: str) -> bool:
     """Run the checks of `nano-omni selftest` and print the result. Returns whether all passed."""
-    with client_of(Target(url, KEY)) as client:
+    with open_client(ServerAddress(url, KEY)) as client:
         subject = subject_of(client)
         found = [run_check(check, subject) for check in checks()]
     failed = [report for report in found if report.outcome != "ok"]
     for report in failed:
-        _print(f"  selftest: {report.check}: {report.outcome}: {report.why}")
+        _print(f"  selftest: {report.check}: {report.outcome}: {report.reason}")
     _print(f"{'selftest':12} {len(found) - len(failed):3} of {len(found)} passed")
     return not failed
 
