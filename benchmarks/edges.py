@@ -74,9 +74,9 @@ class Source(Null):
         """Always."""
         return True
 
-    def step(self, room):
-        """As many as there is room for, or one after a pause; each says when it was sent."""
-        for request_id, count in room.items():
+    def step(self, credit):
+        """As many as there is credit for, or one after a pause; each says when it was sent."""
+        for request_id, count in credit.items():
             if self.params.speed:
                 threading.Event().wait(PAUSE_S)
                 count = 1
@@ -110,9 +110,9 @@ class Sink(Null):
         """Only for the end."""
         return self.ended
 
-    def step(self, room):
+    def step(self, credit):
         """The report, then the end."""
-        for request_id in room:
+        for request_id in credit:
             yield Emit(request_id, TextChunk(json.dumps(self.took)))
             yield Emit(request_id, end=AudioEnd(0, 0))
 

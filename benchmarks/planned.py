@@ -77,9 +77,9 @@ class Waiting:
         """Whether a chunk, or the end, is due."""
         return bool(self._lanes[request_id]) or request_id in self._ended
 
-    def step(self, room):
+    def step(self, credit):
         """The requests that began first, a chunk of each."""
-        order = sorted(room, key=lambda each: (self._made[each], self._began[each]))
+        order = sorted(credit, key=lambda each: (self._made[each], self._began[each]))
         batch = order[: self._costs.batch]
         audio_s = sum(self._lanes[each][0] for each in batch if self._lanes[each])
         if audio_s:

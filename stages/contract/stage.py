@@ -59,11 +59,11 @@ class Stage(Protocol):
         with room for some requests only may let the others wait.
         """
 
-    def step(self, room: Mapping[str, int]) -> Iterable[Emit]:
-        """Advance the requests in `room` that the stage chooses, in about 100 ms at most.
+    def step(self, credit: Mapping[str, int]) -> Iterable[Emit]:
+        """Advance the requests in `credit` that the stage chooses, in about 100 ms at most.
 
-        `room` holds the ready requests and how many chunks each may emit in this step (at least
-        1); an end needs no room. Raising RequestError fails that request; what was yielded before
+        `credit` holds the ready requests and how many chunks each may emit in this step (at least
+        1); an end needs no credit. Raising RequestError fails that request; what was yielded before
         it counts, and the other requests stay as they are. Any other exception ends the worker.
         """
 

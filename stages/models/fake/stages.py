@@ -128,9 +128,9 @@ class FakeThinker(_Fake[_Reply]):
         """See Stage."""
         return True
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """See Stage."""
-        for request_id in room:
+        for request_id in credit:
             reply = self._requests[request_id]
             if reason := reply.finish_reason:
                 num_prompt = len(reply.params.prompt)
@@ -174,9 +174,9 @@ class FakeTalker(_Fake[_Speech]):
         speech = self._requests[request_id]
         return speech.ended or " " in speech.text.lstrip()
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """See Stage."""
-        for request_id in room:
+        for request_id in credit:
             speech = self._requests[request_id]
             word, _, speech.text = speech.text.lstrip().partition(" ")
             if not word:
@@ -222,9 +222,9 @@ class FakeCode2Wav(_Fake[_Sound]):
         sound = self._requests[request_id]
         return sound.ended or bool(sound.frames)
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """See Stage."""
-        for request_id in room:
+        for request_id in credit:
             sound = self._requests[request_id]
             if not sound.frames:
                 tokens = math.ceil(sound.num_samples / OUTPUT_RATE_HZ / 0.05)

@@ -125,12 +125,12 @@ class ThinkerStage:
         """Whether the reply may go on."""
         return self._writings[request_id].reply.finish_reason is None
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
-        """Advance up to `max_batch` of the requests in `room`; those that waited longest first.
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+        """Advance up to `max_batch` of the requests in `credit`; those that waited longest first.
 
         If a request fails, those behind it in the batch have not moved: they do it again.
         """
-        ready = [self._writings[request_id] for request_id in room]
+        ready = [self._writings[request_id] for request_id in credit]
         chosen = plan(ready, self.config.max_batch, self._max_step_tokens)
         if not chosen:
             return

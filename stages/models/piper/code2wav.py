@@ -106,9 +106,9 @@ class Code2WavStage:
         sound = self._sounds[request_id]
         return sound.has_work or sound.drained
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """See `Stage`."""
-        request_id = self._playback.most_urgent(room)
+        request_id = self._playback.most_urgent(credit)
         sound = self._sounds[request_id]
         with blame(request_id):
             samples, captions = sound.next_samples()

@@ -122,9 +122,9 @@ class TalkerStage:
         speech = self._speeches[request_id]
         return speech.has_work or speech.ended
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """See `Stage`."""
-        request_id = self._playback.most_urgent(room)
+        request_id = self._playback.most_urgent(credit)
         speech = self._speeches[request_id]
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)

@@ -177,9 +177,9 @@ class QwenTalkerStage:
             return speech.copies or speech.is_silent or begins
         return speech.reads or speech.can_speak
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """See `Stage`."""
-        yield from self._step([self._speeches[request_id] for request_id in room])
+        yield from self._step([self._speeches[request_id] for request_id in credit])
 
     @torch.inference_mode()
     def _step(self, ready: Sequence[Speech]) -> list[Emit]:

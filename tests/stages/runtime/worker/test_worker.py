@@ -44,10 +44,10 @@ class EchoStage:
     def ready(self, request_id):
         return bool(self.fed[request_id]) or request_id in self.ended
 
-    def step(self, room):
-        self.batches.append(dict(room))
+    def step(self, credit):
+        self.batches.append(dict(credit))
         self.num_workers.append(CORES.num_workers)
-        for request_id in room:
+        for request_id in credit:
             if not self.fed[request_id]:
                 yield Emit(request_id, end="end")
                 continue
@@ -269,9 +269,9 @@ class OneAtATime(EchoStage):
     def ready(self, request_id):
         return self.holder in (None, request_id) and super().ready(request_id)
 
-    def step(self, room):
-        self.holder = min(room)
-        for emit in super().step({self.holder: room[self.holder]}):
+    def step(self, credit):
+        self.holder = min(credit)
+        for emit in super().step({self.holder: credit[self.holder]}):
             if emit.end is not None:
                 self.holder = None
             yield emit

@@ -1,4 +1,4 @@
-"""The talker as a worker sees it: order, room, seeds, speed, ends and errors."""
+"""The talker as a worker sees it: order, credit, seeds, speed, ends and errors."""
 
 import pytest
 import torch

@@ -36,9 +36,9 @@ class Bench:
 
     def step(self):
         """The ids of those that sounded."""
-        room = {rid: 1 for rid in self.waiting if self.stage.ready(rid)}
+        credit = {rid: 1 for rid in self.waiting if self.stage.ready(rid)}
         sounded = []
-        for emit in self.stage.step(room):
+        for emit in self.stage.step(credit):
             if emit.end is None:
                 sounded.append(emit.request_id)
                 self.audio[emit.request_id].append(emit.chunk)
