@@ -156,7 +156,9 @@ class Service:
             pipeline.handles,
             pipeline.final_stage_ids,
             prewarm_fn,
-            on_silent=lambda stage_id: supervisor.suspect(pipeline.handles[stage_id].owing),
+            on_silent=lambda stage_id: supervisor.suspect(
+                pipeline.handles[stage_id].aborting_workers
+            ),
             admission=self.admission,
         )
         await orchestrator.start()

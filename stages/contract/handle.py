@@ -32,7 +32,7 @@ class WorkerHandle(StageHandle, Protocol):
         """Returns when the worker runs."""
 
     @property
-    def owing(self) -> Sequence[str]:
+    def aborting_workers(self) -> Sequence[str]:
         """The names of the workers that have not acknowledged an abort yet."""
 
     def credit(self, request_id: str, chunks: int) -> None:

@@ -230,7 +230,7 @@ async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
     credits = []
 
     class WorkerStage(type(stages[0])):
-        owing = ()
+        aborting_workers = ()
 
         def work_of(self, request_id):
             return None

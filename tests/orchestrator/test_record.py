@@ -106,7 +106,7 @@ async def test_late_outputs_are_counted_for_their_stage(orchestrator, stages):
 
 async def test_what_a_worker_tells_is_part_of_the_record():
     class TellingStage(ScriptedStage):
-        owing = ()
+        aborting_workers = ()
 
         def __init__(self):
             super().__init__()

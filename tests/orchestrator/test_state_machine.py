@@ -27,7 +27,7 @@ STAGES = st.integers(0, 2)
 class WorkerStage(ScriptedStage):
     """A scripted stage that can die and come back."""
 
-    owing = ()
+    aborting_workers = ()
 
     def __init__(self, stage_id):
         super().__init__(stage_id=stage_id)

@@ -17,7 +17,8 @@ from orchestrator import AsyncChunkOrchestrator, Patience, Supervisor
 from stages.contract.errors import UnavailableError, WorkerDiedError
 from stages.contract.pipeline import prewarm_fn, speech_request
 from stages.models.fake.pipeline import build_fake
-from stages.runtime.connectors.remote import Address
+from stages.runtime.connectors.contract import Address
+from stages.runtime.executors.connections import Connection
 from stages.runtime.executors.ray_actor import LEASE_S
 from stages.runtime.placement import Placement
 from tests.ray.conftest import NODE_CPUS
@@ -93,12 +94,12 @@ async def until(condition, seconds=30):
 
 def pid_of(worker):
     """The process of a worker's actor."""
-    return ray.get(worker._attempt.actor.__ray_call__.remote(lambda _: os.getpid()))
+    return ray.get(worker.actor.__ray_call__.remote(lambda _: os.getpid()))
 
 
 def end_first_lease(worker):
-    """That of whoever asked for the actor, which would keep it for a while after all have left."""
-    ray.get(worker._attempt.actor.__ray_call__.remote(lambda actor: actor._leases.drop("")))
+    """The lease with which the actor starts, which would keep it a while after all have left."""
+    ray.get(worker.actor.detach.remote(""))
 
 
 def endings(streams):
@@ -112,8 +113,7 @@ async def test_a_killed_actor_fails_only_what_is_bound_to_it_and_comes_back(plac
     async with serving(placed(2)) as served:
         victim = served.talkers[0]
         async with served.streams(8) as streams:
-            bound = victim._seats[0].requests.copy()
-            assert len(bound) == 4
+            assert victim.num_live == 4
             pid = pid_of(victim)
             began = time.monotonic()
             os.kill(pid, signal.SIGKILL)
@@ -165,23 +165,22 @@ async def test_an_actor_that_falls_silent_is_ended_and_placed_again(placed):
 
 async def test_a_partition_between_two_workers_fails_what_crosses_it_and_ends(placed, monkeypatch):
     """Both answer the server, and bytes between them stop."""
-    from stages.runtime.executors import ray_executor as on_ray
+    relays, plain = [], Connection.send_address
 
-    relays, plain = [], on_ray.Link.introduce
+    def send_address(connection):
+        of_talker = connection.name.startswith("talker:0>")
+        if of_talker and connection.can_be_up and connection.address and not relays:
+            relays.append(Relay(connection.address.endpoint))
+            connection.address = Address(relays[0].endpoint, connection.address.secret)
+        plain(connection)
 
-    def introduce(link):
-        if link.is_wanted and link.address and link.name.startswith("talker:0>") and not relays:
-            relays.append(Relay(link.address.endpoint))
-            link.address = Address(relays[0].endpoint, link.address.secret)
-        plain(link)
-
-    monkeypatch.setattr(on_ray.Link, "introduce", introduce)
+    monkeypatch.setattr(Connection, "send_address", send_address)
     on = placed()
     async with serving(on) as served:
         sounder = served.sounders[0]
         async with served.streams(3) as streams:
             relays[0].cut()
-            await until(lambda: all(not seat.requests for seat in sounder._seats), FEW_S)
+            await until(lambda: sounder.num_live == 0, FEW_S)
         errors = endings(streams)
         assert all(isinstance(error, UnavailableError) for error in errors)
         assert sounder.is_up
@@ -315,8 +314,7 @@ async def test_of_a_killed_server_requests_end_with_its_lease_and_actors_with_th
 
 def ask(worker):
     """How many requests an actor holds, of all servers."""
-    attempt = worker._attempt
-    return ray.get(attempt.actor.renew.remote(attempt.server))
+    return ray.get(worker.actor.__ray_call__.remote(lambda actor: actor.num_live))
 
 
 def named(namespace):
