@@ -174,8 +174,9 @@ class RingReader:
         ring = self._ring
         tail, head = ring.get(_TAIL), ring.get(_HEAD)
         published = bytearray()
-        for start, end in ring.spans(tail, head - tail):
-            published += ring.memory[start:end]
+        with memoryview(ring.memory) as memory:
+            for start, end in ring.spans(tail, head - tail):
+                published += memory[start:end]
         _fence(self._wakeup_fd)
         ring.put(_TAIL, head)
         _fence(self._wakeup_fd)
