@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat; results and plots are kept in `results/`."""
+"""Benchmarks that anyone can repeat. Results and plots are stored in `results/`."""

@@ -1,7 +1,7 @@
 """The benchmark: `python -m benchmarks [--quick] [--only PART ...] [--record]`.
 
-Starts and stops us and the rivals in turn, writes JSON, tables and plots to `results/`, and says
-which targets are met. `--record` makes this run the baseline of `benchmarks.compare`.
+Starts and stops our server and its rivals in turn, writes JSON, tables and plots to `results/`, and
+prints which targets are met. `--record` makes this run the baseline of `benchmarks.compare`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from benchmarks.systems import System
 
 PARTS = ("speech", "capacity", "chat", "control")
-HELD = (OURS, BFLOAT16)  # whose listeners are counted
+CAPACITY_SYSTEMS = (OURS, BFLOAT16)  # the systems whose number of listeners is measured
 
 
 def main() -> None:
-    """Measure, keep, print."""
+    """Measure the parts, store the results, and print them."""
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
     effort = QUICK if options.quick else FULL
     stem = RESULTS.with_name("quick") if options.quick else RESULTS.with_suffix("")
     stem.parent.mkdir(exist_ok=True)
     results: dict[str, Any] = {"machine": describe()}
-    for part in measure(effort, options.only or PARTS):  # kept as it comes: a whole run takes long
+    for part in measure(effort, options.only or PARTS):  # stored part by part: a run takes long
         results |= part
         stem.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")
     stem.with_suffix(".md").write_text(markdown(results))
@@ -58,8 +58,10 @@ def main() -> None:
 
 
 def measure(effort: Effort, parts: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """The parts that are asked for, the short ones first. Counting listeners needs the speech
-    rows."""
+    """Measure the requested parts, the short ones first.
+
+    The part `capacity` needs the rows of `speech`, and is skipped without them.
+    """
     if "control" in parts:
         yield {"control_path": measure_control_path(effort)}
     if "chat" in parts:
@@ -81,7 +83,7 @@ def _capacity(
     with reference.serving() as piper:
         freeze(piper.pid)
         for system in systems:
-            if system.name in HELD:
+            if system.name in CAPACITY_SYSTEMS:
                 made = [
                     row
                     for row in rows
@@ -95,9 +97,9 @@ def _capacity(
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("benchmarks")
-    parser.add_argument("--quick", action="store_true", help="1 and 8 at once only")
-    parser.add_argument("--only", nargs="+", choices=PARTS, help="some parts only")
-    parser.add_argument("--record", action="store_true", help="keep the ratios as the baseline")
+    parser.add_argument("--quick", action="store_true", help="1 and 8 concurrent requests only")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="measure only these parts")
+    parser.add_argument("--record", action="store_true", help="store the ratios as the baseline")
     return parser.parse_args()
 
 

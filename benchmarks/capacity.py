@@ -1,8 +1,8 @@
-"""How many listeners a server holds without a gap, and what it does when more come.
+"""Measures how many listeners a server can feed without a gap, and what it does with more.
 
-Listeners never stop: each plays its texts one after the other, so that N of them are a load of N
-audio seconds per second. Found by bisection over numbers of listeners, taken as shares of the
-server's own throughput. piper's throughput is measured again beside it: the two take turns.
+A listener plays its texts one after the other without a pause, so N listeners are a load of N audio
+seconds per second. The number is found by bisection, between shares of the server's own throughput.
+The throughput of piper's server is measured again before each try, as the reference.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from benchmarks.effort import Effort
     from benchmarks.systems import Server, System
 
-LOWEST, HIGHEST, STEP = 0.8, 1.25, 0.075  # of the throughput
-BEYOND = 2.0
-REFERENCE = 8  # requests at once
+LOWEST, HIGHEST, STEP = 0.8, 1.25, 0.075  # shares of the throughput
+OVERLOAD = 2.0  # share of the throughput
+NUM_REFERENCE_REQUESTS = 8  # concurrent
 
 
 def highest_good(candidates: list[int], good: Callable[[int], bool], probes: int) -> int:
-    """The highest candidate that is good, if good ones come first; 0 where none was.
+    """The highest candidate that is good, found by bisection; 0 if none was.
 
-    `candidates` rise. Looks at no more than `probes` of them.
+    `candidates` are in ascending order, the good ones first. At most `probes` of them are tried.
     """
     found, low, high = 0, 0, len(candidates)
     for _ in range(probes):
@@ -45,7 +45,7 @@ def highest_good(candidates: list[int], good: Callable[[int], bool], probes: int
 
 
 class Capacity:
-    """Counts the listeners of one system beside `reference`, which is up and frozen."""
+    """Measures the listeners of one system. `reference` is piper's server, running but frozen."""
 
     def __init__(self, system: System, reference: Server, effort: Effort) -> None:
         self._system, self._reference, self._effort = system, reference, effort
@@ -53,32 +53,33 @@ class Capacity:
         self._reference_rates: list[float] = []
 
     def measure(self, throughput: float, audio_s: float) -> dict[str, Any]:
-        """The highest number without a gap, all that was tried, and what is beyond it."""
+        """The highest number of listeners without a gap, all tries, and the row under overload."""
         steps = round((HIGHEST - LOWEST) / STEP) + 1
         candidates = sorted({round(throughput * (LOWEST + STEP * k)) for k in range(steps)} - {0})
-        room = {"NANO_OMNI_MAX_RUNNING": str(2 * candidates[-1])}
+        limits = {"NANO_OMNI_MAX_RUNNING": str(2 * candidates[-1])}
         system = self._system
         if system.is_ours:
-            system = replace(system, settings={**system.settings, **room})
+            system = replace(system, settings={**system.settings, **limits})
         with system.serving() as server:
             found = highest_good(
-                candidates, lambda num: self._holds(server, num, audio_s), self._effort.probes
+                candidates, lambda num: self._try(server, num, audio_s), self._effort.probes
             )
         return {
             "system": system.name,
             "listeners": found,
-            "listeners_without_buffer": self._strict(),
+            "listeners_without_buffer": self._highest_without_buffer(),
             "reference_audio_s_per_s": median(self._reference_rates),
-            "admission": room if system.is_ours else None,
+            "admission": limits if system.is_ours else None,
             "tried": self._tried,
-            "beyond": self._beyond(throughput, audio_s) if system.is_ours else None,
+            "beyond": self._overload(throughput, audio_s) if system.is_ours else None,
         }
 
-    def _holds(self, server: Server, num: int, audio_s: float) -> bool:
+    def _try(self, server: Server, num: int, audio_s: float) -> bool:
+        """Whether the server feeds `num` listeners without a gap."""
         freeze(server.pid)
         with awake(self._reference.pid):
-            crowd = together(self._reference.system.bodies(REFERENCE), REFERENCE)
-            batch = self._reference.ask(crowd)
+            bodies = self._reference.system.bodies(NUM_REFERENCE_REQUESTS)
+            batch = self._reference.ask(together(bodies, NUM_REFERENCE_REQUESTS))
         self._reference_rates.append(batch.audio_s / batch.wall_s)
         with awake(server.pid):
             bodies = server.system.bodies(num * self._effort.texts_per_listener)
@@ -92,20 +93,20 @@ class Capacity:
         )
         return held
 
-    def _strict(self) -> int:
+    def _highest_without_buffer(self) -> int:
         rows = self._tried
         held = [row["listeners"] for row in rows if row["good"] == 1.0 and not row["ran_dry"]]
         return max(held, default=0)
 
-    def _beyond(self, throughput: float, audio_s: float) -> dict[str, Any]:
-        """Poisson arrivals at twice the throughput, under the admission limits as shipped."""
-        rate_per_s = BEYOND * throughput / audio_s
-        shipped = {
+    def _overload(self, throughput: float, audio_s: float) -> dict[str, Any]:
+        """Poisson arrivals at twice the throughput, with the default admission limits."""
+        rate_per_s = OVERLOAD * throughput / audio_s
+        defaults = {
             name: value
             for name, value in self._system.settings.items()
             if not name.startswith("NANO_OMNI_MAX")
         }
-        with replace(self._system, settings=shipped).serving() as server:
+        with replace(self._system, settings=defaults).serving() as server:
             bodies = server.system.bodies(round(rate_per_s * self._effort.beyond_s))
             row = summarise([server.ask(poisson(bodies, rate_per_s, seed=2))])
         return {"rate_per_s": rate_per_s, "admission": "as shipped", **row}

@@ -1,7 +1,7 @@
-"""Chats: tokens per second beside llama.cpp on the same weights, and how soon the voice speaks.
+"""Measures chats: tokens per second beside llama.cpp on the same weights, and time to first audio.
 
-llama.cpp runs alone, without a server, through llama-cpp-python built for this processor. Where it
-cannot be had, its figures are None and the reason is in the results.
+llama.cpp runs without a server, through llama-cpp-python built for this processor. If it cannot be
+installed, its figures are None and the results contain the reason.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ PROMPTS = (
     "Explain how a bicycle works to a child.",
     "Describe the four seasons in a garden.",
 )
-TOGETHER = 8
+NUM_TOGETHER = 8
 CLAUSE_REPEATS = 5
 
 
 def body(number: int, num_tokens: int, *, voice: bool) -> dict[str, Any]:
-    """A chat request."""
+    """The body of a chat request."""
     spoken = {"modalities": ["text", "audio"], "audio": {"voice": "joe", "format": "pcm16"}}
     return {
         "model": "smollm2-joe",
@@ -52,14 +52,14 @@ def body(number: int, num_tokens: int, *, voice: bool) -> dict[str, Any]:
 
 
 def measure_chat(effort: Effort) -> dict[str, Any]:
-    """Our server in each number format, llama.cpp before each and at the end."""
+    """Our server with each dtype. llama.cpp runs before each of them and at the end."""
     dtypes = ["float32", *(["bfloat16"] if has_bfloat16() else [])]
     references, rows = [_llama(effort)], []
     for dtype in dtypes:
         rows.append(_ours(dtype, effort))
         references.append(_llama(effort))
-    own = dtypes[-1]  # what the server takes where it is told nothing
-    return {"llama.cpp": _median_of(references), "rows": rows, "own format": own}
+    default = dtypes[-1]  # the dtype of the server without a setting
+    return {"llama.cpp": _median_of(references), "rows": rows, "own format": default}
 
 
 def _median_of(references: list[dict[str, Any]]) -> dict[str, Any]:
@@ -106,21 +106,21 @@ def _ours(dtype: str, effort: Effort) -> dict[str, Any]:
 
 
 class _Chats:
-    """One server's chats."""
+    """Sends chats to one server and measures them."""
 
     def __init__(self, pid: int, port: int, effort: Effort) -> None:
         self._pid, self._port, self._effort = pid, port, effort
 
     def warm_up(self) -> None:
-        """One of each kind."""
+        """Send one chat with voice and one without."""
         self._ask([Client(0.0, [body(0, 40, voice=True), body(1, 40, voice=False)])])
 
     def written(self) -> dict[str, Any]:
-        """Text only: alone, then eight together."""
+        """Measure text-only chats: one at a time, then eight at once."""
         count, tokens = self._effort.chats, self._effort.chat_tokens
         alone = self._ask(together([body(k, tokens, voice=False) for k in range(count)], 1))
         crowd = self._ask(
-            together([body(k, tokens, voice=False) for k in range(TOGETHER)], TOGETHER)
+            together([body(k, tokens, voice=False) for k in range(NUM_TOGETHER)], NUM_TOGETHER)
         )
         return {
             "tokens_per_s": median(_decode_rate(outcome) for outcome in alone.outcomes),
@@ -130,11 +130,14 @@ class _Chats:
         }
 
     def spoken(self) -> dict[str, Any]:
-        """With voice: alone, each first clause then spoken by the speech model, and eight."""
+        """Measure chats with voice: one at a time, then eight at once.
+
+        The first clause of each lone chat is also sent to the speech model, for comparison.
+        """
         count, tokens = self._effort.chats, self._effort.chat_tokens
         alone = self._ask(together([body(k, tokens, voice=True) for k in range(count)], 1))
         crowd = self._ask(
-            together([body(k, tokens, voice=True) for k in range(TOGETHER)], TOGETHER)
+            together([body(k, tokens, voice=True) for k in range(NUM_TOGETHER)], NUM_TOGETHER)
         )
         delays = [delay for outcome in alone.outcomes if (delay := self._delay(outcome))]
         return {
@@ -172,7 +175,7 @@ class _Chats:
 
 
 def _decode_rate(outcome: Outcome) -> float:
-    """Tokens per second after the first."""
+    """Tokens per second after the first token."""
     return (outcome.num_tokens - 1) / (outcome.texts[-1][0] - outcome.texts[0][0])
 
 

@@ -1,4 +1,4 @@
-"""The first clause of a spoken chat, as the talker cuts it, and when its last token came."""
+"""Finds the first clause of a spoken chat, split as the talker does, and when it was complete."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`last_token_s` is the time of the piece of text that holds its last character."""
+    """A clause. `last_token_s` is when the text with its last character arrived."""
 
     text: str
     last_token_s: float
 
 
 def first_clause(texts: Sequence[tuple[float, str]]) -> Clause | None:
-    """From the pieces of text in order; None where there is nothing to speak."""
+    """The first clause of texts with their arrival times. None if there is nothing to speak."""
     splitter = Splitter(Cleaner(""))
-    pieces = [piece for _, text in texts for piece in splitter.feed(text)] + splitter.end()
+    pieces = [piece for _, text in texts for piece in splitter.feed(text)] + splitter.finish()
     first = next((piece for piece in pieces if piece.text), None)
     if first is None:
         return None

@@ -1,6 +1,6 @@
-"""What got worse against the recorded baseline; ratios only, so machines may differ in speed.
+"""Compares results with the recorded baseline. Uses ratios only, so machines may differ in speed.
 
-`python -m benchmarks.compare [RESULTS] [BASELINE]` exits with 1 where something did, by more than
+`python -m benchmarks.compare [RESULTS] [BASELINE]` exits with 1 if a ratio got worse by more than
 the tolerance.
 """
 
@@ -24,16 +24,16 @@ TOLERANCE = 0.15
 
 
 def baseline_of(results: dict[str, Any]) -> dict[str, Any]:
-    """What is recorded: the ratios, and on what they were measured."""
+    """The baseline to record: the ratios, and the machine and revision that they come from."""
     ratios = {target.name for target in TARGETS if not target.exact}
     found = {name: round(value, 4) for name, value in figures(results).items() if name in ratios}
     machine = results["machine"]
-    kept = {name: machine[name] for name in ("processor", "cores", "revision", "date")}
-    return {"machine": kept, "ratios": found}
+    origin = {name: machine[name] for name in ("processor", "cores", "revision", "date")}
+    return {"machine": origin, "ratios": found}
 
 
 def changes(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """By how much each ratio got worse, as a factor less one; negative is better."""
+    """How much each ratio got worse, as a factor minus 1. Negative values are improvements."""
     found = {}
     for target in TARGETS:
         new, old = now.get(target.name), before.get(target.name)
@@ -47,7 +47,7 @@ def changes(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str, 
 
 
 def main(argv: list[str]) -> int:
-    """Print a line for each ratio; 1 where one got worse."""
+    """Print a line for each ratio. Return 1 if one got worse, else 0."""
     results = json.loads(Path(argv[0] if argv else RESULTS).read_text())
     recorded = Path(argv[1] if len(argv) > 1 else BASELINE)
     if not recorded.exists():

@@ -1,9 +1,9 @@
-"""CPU per audio event from a stage's output to the socket, beside sse-starlette's default path.
+"""Measures CPU per audio event from a stage's output to the socket, beside sse-starlette's default.
 
-Ours serves the fake model: what counts is the first thread, which runs server and orchestrator;
-the fake stages compute in threads of their own. The other is `rivals/sse_default.py`, a FastAPI app
-that yields a dict for each event: the same bytes of PCM, as many events, the same server under it.
-It has no stages at all, so no thread hands it anything or wants the interpreter: that favours it.
+Our server runs the fake model. Only the main thread counts: it runs server and orchestrator, while
+the fake stages have threads of their own. The rival is `rivals/sse_default.py`, a FastAPI app that
+yields a dict for each event. It sends the same PCM bytes in as many events under the same server.
+It has no stages, so no other thread hands it data or competes for the interpreter. That favours it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from benchmarks.effort import Effort
 
-WORD = "hello"  # five letters are 100 ms in the fake voice
+WORD = "hello"  # the fake voice speaks five letters in 100 ms
 EVENT_BYTES = 4_800
 NUM_EVENTS = 680
 BODY = {
@@ -41,13 +41,13 @@ DEFAULT = "sse-starlette default"
 
 
 def measure_control_path(effort: Effort) -> dict[str, Any]:
-    """Both in turn, some times over; medians in microseconds."""
+    """Measure both servers in turn, several rounds. Returns medians in microseconds."""
     found: dict[str, list[dict[str, float]]] = {DEFAULT: [], OURS: []}
     for _ in range(effort.control_rounds):
         for name, rows in found.items():
             with _serving(name) as (pid, port):
                 _ask(port, 2)
-                rows.append(_one(pid, port, effort.control_streams))
+                rows.append(_measure_once(pid, port, effort.control_streams))
     rows = {
         name: {part: median(row[part] for row in rows) for part in rows[0]}
         for name, rows in found.items()
@@ -60,14 +60,14 @@ def measure_control_path(effort: Effort) -> dict[str, Any]:
 def _serving(name: str) -> Iterator[tuple[int, int]]:
     port = free_port()
     serve = ("-m", "server.cli.main", "serve", "--port", str(port), "--model", "fake")
-    sized = ("-m", "benchmarks.rivals.sse_default", str(port), str(NUM_EVENTS), str(EVENT_BYTES))
-    words, health = (serve, "/health/ready") if name == OURS else (sized, "/health")
-    quiet = {"NANO_OMNI_LOG_LEVEL": "warning"} if name == OURS else {}
-    with running((python_of(None), *words), port, health, quiet) as pid:
+    rival = ("-m", "benchmarks.rivals.sse_default", str(port), str(NUM_EVENTS), str(EVENT_BYTES))
+    arguments, health = (serve, "/health/ready") if name == OURS else (rival, "/health")
+    settings = {"NANO_OMNI_LOG_LEVEL": "warning"} if name == OURS else {}
+    with running((python_of(None), *arguments), port, health, settings) as pid:
         yield pid, port
 
 
-def _one(pid: int, port: int, num_streams: int) -> dict[str, float]:
+def _measure_once(pid: int, port: int, num_streams: int) -> dict[str, float]:
     loop_s, all_s = main_thread_cpu_s(pid), cpu_s(pid)
     count = _ask(port, num_streams)
     return {
@@ -77,7 +77,7 @@ def _one(pid: int, port: int, num_streams: int) -> dict[str, float]:
 
 
 def _ask(port: int, num_streams: int) -> int:
-    """How many events came. RuntimeError where they are not all there."""
+    """Request streams, and return the number of events. Raises RuntimeError if one is missing."""
     clients = together([BODY] * (2 * num_streams), num_streams)
     outcomes = load(Plan(port, "/v1/audio/speech", "events", 24_000, clients))
     if any(not outcome.good or outcome.num_tokens != NUM_EVENTS + 2 for outcome in outcomes):

@@ -1,8 +1,8 @@
-"""What a chunk costs from stage to stage, by the executors at its ends and the way between them.
+"""Measures what a chunk costs from stage to stage, for each pair of executors and each connector.
 
-`python -m benchmarks.edges` runs a source and a sink without computation: chunks one by one, for
-how long one is under way, and as fast as they go. Prints a table and writes JSON. Needs the extra
-`ray`.
+`python -m benchmarks.edges` runs a source and a sink without computation. It sends chunks one by
+one to measure the latency, and as fast as possible to measure the throughput. It prints a table
+and writes JSON. Needs the extra `ray`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WAYS = (
 
 
 class Null:
-    """What source and sink share."""
+    """The methods that source and sink share."""
 
     def load(self):
         """Nothing to load."""
@@ -53,29 +53,29 @@ class Null:
         """Nothing to warm."""
 
     def end_input(self, request_id):
-        """See Stage."""
+        """Ignore the end of the input."""
 
     def wants_chunk(self, request_id):
-        """Always."""
+        """Always accept a chunk."""
         return True
 
 
 class Source(Null):
-    """Sends `speaker` chunks of `seed` bytes; `speed` 0 is as fast as they go."""
+    """Sends `speaker` chunks of `seed` bytes. With `speed` 0 it sends them as fast as possible."""
 
     def open(self, request_id, params):
-        """See Stage."""
+        """Start with all chunks left to send."""
         self.params, self.left = params, params.speaker
 
     def feed(self, request_id, chunk):
-        """Not used."""
+        """Ignore the input."""
 
     def ready(self, request_id):
-        """Always."""
+        """Always ready."""
         return True
 
     def step(self, credit):
-        """As many as there is credit for, or one after a pause; each says when it was sent."""
+        """Send as many chunks as there is credit for, or one after a pause, each with its time."""
         for request_id, count in credit.items():
             if self.params.speed:
                 threading.Event().wait(PAUSE_S)
@@ -92,26 +92,26 @@ class Source(Null):
 
 
 class Sink(Null):
-    """Reports how long each chunk was under way, at the end."""
+    """Reports the latency of each chunk at the end."""
 
     def open(self, request_id, params):
-        """See Stage."""
+        """Start without any chunk."""
         self.took, self.ended = [], False
 
     def feed(self, request_id, chunk):
-        """See Stage."""
+        """Note the latency of a chunk. The source stored the send time in its `pause_s`."""
         self.took.append(time.monotonic() - chunk.pause_s)
 
     def end_input(self, request_id):
-        """See Stage."""
+        """Note the end of the input."""
         self.ended = True
 
     def ready(self, request_id):
-        """Only for the end."""
+        """Ready once the input has ended."""
         return self.ended
 
     def step(self, credit):
-        """The report, then the end."""
+        """Report the latencies, then the end."""
         for request_id in credit:
             yield Emit(request_id, TextChunk(json.dumps(self.took)))
             yield Emit(request_id, end=AudioEnd(0, 0))
@@ -121,7 +121,7 @@ class Sink(Null):
 
 
 async def run(orchestrator, size, count, paced):
-    """Seconds for all, and seconds under way of each."""
+    """Send `count` chunks. Returns the total time and the latency of each, in seconds."""
     params = TalkerParams("", seed=size, speaker=count, speed=float(paced))
     began = time.perf_counter()
     async with orchestrator.stream(Request((params, params), (TextChunk(""),))) as outputs:
@@ -144,7 +144,7 @@ def forbid_rings():
 
 
 async def measure(source_in, sink_in, connector):
-    """Figures for one way."""
+    """Measure one pair of executors and its connector."""
     if "ZeroMQ" in connector:
         forbid_rings()
     cluster = RayCluster(namespace=f"{source_in} {sink_in} {connector}")
@@ -177,7 +177,7 @@ async def measure(source_in, sink_in, connector):
 
 
 async def measure_all():
-    """All ways, in one event loop: Ray belongs to the thread that joined it."""
+    """Measure all pairs, in one event loop: Ray can only be used in the thread that joined it."""
     rows = []
     for way in WAYS:
         for row in await measure(*way):
@@ -185,7 +185,7 @@ async def measure_all():
             print(
                 f"{row['from']:8} {row['to']:8} {row['connector']:26} {row['bytes']:>6} bytes: "
                 f"{row['median_us']:6.0f} us ({row['p95_us']:.0f} at 95%), "
-                f"{row['chunks_per_s']:8,.0f} a second",
+                f"{row['chunks_per_s']:8,.0f} per second",
                 flush=True,
             )
     return rows

@@ -1,4 +1,4 @@
-"""How much is measured: the whole benchmark, and the quick one."""
+"""How much to measure: the full benchmark, and the quick one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A stream is good if it is complete, starts within this, and never runs dry with a 100 ms buffer.
+# A good stream is complete, starts within this time, and never runs dry with 100 ms of buffer.
 FIRST_AUDIO_LIMIT_S = 1.0
 GOOD_SHARE = 0.99
 WARM_UPS = 3
@@ -16,10 +16,11 @@ WARM_UPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """`bursts`: how many requests at once, and how often. `closed`: clients, and requests of each.
+    """The size of each measurement. The servers take turns, `rounds` times.
 
-    `open_shares`: Poisson rates as shares of the throughput of piper's server, for `open_s` each.
-    Servers take turns, `rounds` times. `probes`: steps of the search for the number of listeners.
+    `bursts`: number of concurrent requests, and how many bursts of them. `closed`: number of
+    clients, and requests of each. `open_shares`: Poisson rates as shares of the throughput of
+    piper's server, for `open_s` seconds each. `probes`: steps of the search for listeners.
     """
 
     rounds: int
@@ -37,7 +38,7 @@ class Effort:
 
     @property
     def max_running(self) -> int:
-        """The most requests at once."""
+        """The highest number of concurrent requests."""
         return max(self.bursts)
 
 

@@ -1,7 +1,7 @@
-"""Threads or processes: first audio, throughput, chat, memory and idle cost, in turn.
+"""Compares the executors thread and process: first audio, throughput, chat, memory and idle cost.
 
-`python -m benchmarks.executors` starts the embedded server with each executor in turn, some times
-over, and prints medians; ratios within one run are what counts.
+`python -m benchmarks.executors` starts the embedded server with each executor in turn, several
+rounds, and prints medians. Only ratios within one run are meaningful.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def chat_body(voice):
 
 
 async def speak(port):
-    """First audio and the whole, in seconds, and seconds of audio."""
+    """Time to first audio and total time in seconds, and seconds of audio."""
     began = time.perf_counter()
     first = []
     answer = await post(
@@ -56,7 +56,7 @@ async def speak(port):
 
 
 async def chat(port, voice):
-    """Seconds for a reply of 100 tokens."""
+    """The time in seconds for a reply of 100 tokens."""
     began = time.perf_counter()
     answer = await post(port, "/v1/chat/completions", chat_body(voice))
     assert answer.ending == "done", answer.ending
@@ -64,7 +64,7 @@ async def chat(port, voice):
 
 
 async def measure(port):
-    """One server's figures."""
+    """Measure one server."""
     await speak(port)
     await chat(port, True)
     alone = [await speak(port) for _ in range(7)]
@@ -83,7 +83,7 @@ async def measure(port):
 
 
 def cpu_s(pid):
-    """CPU seconds that a process and those below it have used."""
+    """CPU seconds that a process and all processes below it have used."""
     total = 0
     for each in (pid, *children(pid)):
         fields = Path(f"/proc/{each}/stat").read_text().rsplit(")", 1)[1].split()
@@ -91,7 +91,8 @@ def cpu_s(pid):
     return total / 100
 
 
-def one_round(executor):
+def run_round(executor):
+    """Start a server with an executor, measure it, and stop it."""
     command = [sys.executable, "-m", "server.cli.main", "serve", "--port", "0"]
     process = subprocess.Popen([*command, "--executor", executor], stdout=subprocess.PIPE)
     try:
@@ -111,14 +112,14 @@ def one_round(executor):
 
 
 def main():
-    seen = defaultdict(lambda: defaultdict(list))
+    values_of = defaultdict(lambda: defaultdict(list))
     for _ in range(ROUNDS):
         for executor in ("thread", "process"):
-            for name, value in one_round(executor).items():
-                seen[name][executor].append(value)
+            for name, value in run_round(executor).items():
+                values_of[name][executor].append(value)
     rows = {
         name: {executor: statistics.median(values) for executor, values in both.items()}
-        for name, both in seen.items()
+        for name, both in values_of.items()
     }
     for name, row in rows.items():
         print(f"{name:26} thread {row['thread']:8.2f}   process {row['process']:8.2f}")

@@ -1,7 +1,7 @@
-"""Texts that were kept apart while the text side was written.
+"""Held-out texts: they were not used while the text front end was developed.
 
-A kind, what is sent, and how a person reads it aloud (None: as it stands). Not one of them is in
-the table of `tests/stages/text/english/normalisation_cases.tsv`.
+Each row is a kind, the text to send, and how a person reads it aloud (None: as written). None of
+them is in the table `tests/stages/text/english/normalisation_cases.tsv`.
 """
 # ruff: noqa: ISC004
 

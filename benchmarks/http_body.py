@@ -1,4 +1,4 @@
-"""The body of a recorded HTTP response: its pieces, each with the time it came at."""
+"""Parses a recorded HTTP response into its status and the pieces of its body with their times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """`complete`: the body ended as HTTP says. `status` 0: there was no response."""
+    """A response body. `complete`: it ended as HTTP requires. `status` 0: there was no response."""
 
     status: int
     complete: bool
@@ -21,7 +21,7 @@ class Body:
 
 
 def read_body(trace: Trace) -> Body:
-    """Take the response apart."""
+    """Parse the response of a trace."""
     head, rest = _split_head(trace.received)
     if head is None:
         return Body(0, complete=False, pieces=[])
@@ -33,8 +33,8 @@ def read_body(trace: Trace) -> Body:
         pieces = [(at_s, body) for at_s, raw in rest if (body := unchunk.feed(raw))]
         return Body(status, unchunk.ended, pieces)
     pieces = [(at_s, raw) for at_s, raw in rest if raw]
-    promised = headers.get(b"content-length")
-    complete = promised is None or sum(len(raw) for _, raw in pieces) == int(promised)
+    length = headers.get(b"content-length")
+    complete = length is None or sum(len(raw) for _, raw in pieces) == int(length)
     return Body(status, complete, pieces)
 
 
@@ -51,15 +51,18 @@ def _split_head(
 
 
 class Unchunk:
-    """Takes the chunked coding off, however the bytes are cut. `ended`: the last chunk came."""
+    """Removes the chunked transfer coding from bytes that may be split anywhere.
+
+    `ended`: the last chunk was received.
+    """
 
     def __init__(self) -> None:
         self._held = b""
-        self._left = 0  # of the chunk that is being read, with its line end
+        self._left = 0  # bytes left of the current chunk, with its line end
         self.ended = False
 
     def feed(self, raw: bytes) -> bytes:
-        """The bytes of the body in `raw`."""
+        """Add received bytes. Returns the bytes of the body in them."""
         self._held += raw
         return b"".join(self._bodies())
 
@@ -76,6 +79,6 @@ class Unchunk:
             if not part:
                 return
             self._held = self._held[len(part) :]
-            # The two bytes of the line end are the last of what is left.
+            # The last two of the bytes that are left are the line end.
             yield part[: max(0, self._left - 2)]
             self._left -= len(part)

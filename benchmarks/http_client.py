@@ -1,7 +1,7 @@
-"""One HTTP request over a bare socket: the bytes as they came, each with its time.
+"""Sends one HTTP request over a raw socket, and records the received bytes with their times.
 
-Nothing is parsed while bytes come, so that the client takes as little of the machine as it can.
-The server is asked to close the connection, and its end is the end. Times are the loop's clock.
+Nothing is parsed while bytes arrive, so that the client uses as little CPU as possible. The server
+is asked to close the connection at the end of the response. Times are those of the loop's clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Trace:
-    """`began_s`: the first byte of the body was sent. `refused`: nobody took the connection."""
+    """A recorded request. `began_s`: when it was sent. `refused`: the connection was refused."""
 
     began_s: float
     received: list[tuple[float, bytes]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class _Recorder(asyncio.Protocol):
 
 
 async def post(port: int, path: str, body: Mapping[str, Any], timeout_s: float = 600.0) -> Trace:
-    """Send, and record until the server closes. A connection that is not taken is in the trace."""
+    """Send a request, and record until the server closes. A refused connection does not raise."""
     loop = asyncio.get_running_loop()
     payload = json.dumps(body).encode()
     head = (
@@ -58,7 +58,7 @@ async def post(port: int, path: str, body: Mapping[str, Any], timeout_s: float =
         async with asyncio.timeout(timeout_s):
             await recorder.closed
     except TimeoutError:
-        pass  # what came is in the trace, and is not complete
+        pass  # the trace contains the incomplete response
     finally:
         transport.abort()
     return trace

@@ -1,8 +1,8 @@
-"""Clients that ask and listen, in a process of their own so that they disturb the server little.
+"""The clients of the benchmark. They run in a process of their own, to disturb the server little.
 
-A plan is a list of clients. Each starts at its time and sends its bodies one after the other: N
-clients at 0 are a closed loop, one client for each arrival an open loop, and clients who listen to
-the end before they ask again are listeners. `load` runs a plan in a new process;
+A plan is a list of clients. Each starts at its time and sends its bodies one after the other. N
+clients that start at 0 are a closed loop. One client for each arrival is an open loop. Listeners
+play each answer to its end before they send the next request. `load` runs a plan in a new process;
 `python -m benchmarks.load` is that process.
 """
 
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Starts `start_s` into the run. `listens`: plays each answer to its end before it goes on,
-    and goes away when it is refused."""
+    """Sends its bodies one after the other, from `start_s` seconds into the run.
+
+    `listens`: it plays each answer to its end before the next request, and stops when one fails.
+    """
 
     start_s: float
     bodies: list[dict[str, Any]]
@@ -40,7 +42,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where to, how the answers sound (see `hear`), and who asks."""
+    """Where to send, the kind of the responses (see `decode_body`), and the clients."""
 
     port: int
     path: str
@@ -50,12 +52,12 @@ class Plan:
 
 
 def together(bodies: Sequence[dict[str, Any]], num_clients: int) -> list[Client]:
-    """A closed loop: all start at once and share the bodies evenly."""
+    """A closed loop: all clients start at once and share the bodies evenly."""
     return [Client(0.0, list(bodies[k::num_clients])) for k in range(num_clients)]
 
 
 def poisson(bodies: Sequence[dict[str, Any]], rate_per_s: float, seed: int) -> list[Client]:
-    """An open loop: each body comes at its own time, whatever became of those before."""
+    """An open loop: each body is sent at its own time, independent of earlier responses."""
     rng = random.Random(seed)
     at_s, clients = 0.0, []
     for body in bodies:
@@ -65,7 +67,7 @@ def poisson(bodies: Sequence[dict[str, Any]], rate_per_s: float, seed: int) -> l
 
 
 def listeners(bodies: Sequence[dict[str, Any]], num_clients: int, audio_s: float) -> list[Client]:
-    """Listeners who never stop: each plays its texts in turn. They begin spread over one text."""
+    """Listeners that play their texts without a pause. Their starts are spread over one text."""
     return [
         Client(k * audio_s / num_clients, list(bodies[k::num_clients]), listens=True)
         for k in range(num_clients)
@@ -73,17 +75,17 @@ def listeners(bodies: Sequence[dict[str, Any]], num_clients: int, audio_s: float
 
 
 async def run(plan: Plan, send: Send) -> list[Outcome]:
-    """Let all clients ask; their outcomes in the order of the clients."""
+    """Run all clients. Returns the outcomes in the order of the clients."""
     began_s = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as tasks:
         running = [
-            tasks.create_task(_one_client(plan, client, send, began_s)) for client in plan.clients
+            tasks.create_task(_run_client(plan, client, send, began_s)) for client in plan.clients
         ]
     traces = [trace for task in running for trace in task.result()]
     return [outcome_of(trace, began_s, plan.kind, plan.rate_hz) for trace in traces]
 
 
-async def _one_client(plan: Plan, client: Client, send: Send, began_s: float) -> list[Trace]:
+async def _run_client(plan: Plan, client: Client, send: Send, began_s: float) -> list[Trace]:
     clock = asyncio.get_running_loop().time
     await asyncio.sleep(began_s + client.start_s - clock())
     traces = []
@@ -99,7 +101,7 @@ async def _one_client(plan: Plan, client: Client, send: Send, began_s: float) ->
 
 
 def load(plan: Plan) -> list[Outcome]:
-    """Run a plan in a process of its own. RuntimeError where that fails."""
+    """Run a plan in a new process. Raises RuntimeError if the process fails."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.load"],
         input=json.dumps(asdict(plan)).encode(),
@@ -107,15 +109,15 @@ def load(plan: Plan) -> list[Outcome]:
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"the clients ended with {done.returncode}")
+        raise RuntimeError(f"the process of the clients exited with {done.returncode}")
     return [Outcome(**each) for each in json.loads(done.stdout)]
 
 
 def main() -> None:
-    """A plan on stdin, outcomes on stdout."""
-    given = json.load(sys.stdin)
-    clients = [Client(**client) for client in given.pop("clients")]
-    plan = Plan(**given, clients=clients)
+    """Read a plan from stdin, run it, and write its outcomes to stdout."""
+    fields = json.load(sys.stdin)
+    clients = [Client(**client) for client in fields.pop("clients")]
+    plan = Plan(**fields, clients=clients)
     gc.disable()
     outcomes = asyncio.run(run(plan, lambda body: post(plan.port, plan.path, body)))
     json.dump([asdict(outcome) for outcome in outcomes], sys.stdout)

@@ -1,6 +1,6 @@
-"""What the figures were measured on: processor, memory, versions, and how fast it multiplies.
+"""Describes the machine: processor, memory, versions, and the speed of matrix products.
 
-`python -m benchmarks.machine` prints it. Matrix products run in a process of their own.
+`python -m benchmarks.machine` prints it. The matrix products run in a process of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDS = 7
 
 
 def describe() -> dict[str, Any]:
-    """The machine, now."""
+    """The machine and its load now, as JSON values."""
     info = Path("/proc/cpuinfo").read_text()
     flags = set(next(line for line in info.splitlines() if line.startswith("flags")).split())
     return {
@@ -63,8 +63,10 @@ def _matrix_gflops() -> dict[str, float]:
 
 
 def _products() -> dict[str, float]:
-    """The best of some products of two square matrices, on one and on all cores: by oneDNN, which
-    on AMD is twice as fast in float32 as what torch multiplies matrices with."""
+    """GFLOPS of the best of several products of square matrices, on one core and on all cores.
+
+    They use oneDNN, which on AMD is twice as fast in float32 as torch's own product.
+    """
     import torch
 
     from stages.kernels.linear import lay_out, product

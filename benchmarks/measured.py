@@ -1,7 +1,7 @@
-"""Batches of requests under one load, and what they come to.
+"""Summarises batches of requests under one load.
 
-A batch is one run of the clients. Times of single requests are pooled over batches; throughput,
-CPU and the slowest first audio are one figure per batch, and their median counts.
+A batch is one run of the clients. Times of single requests are pooled over batches. Throughput, CPU
+and the slowest first audio are one number per batch; the summary takes their median.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one run of the clients saw, and what the server took for it."""
+    """The outcomes of one run of the clients, and the CPU and memory that the server used."""
 
     outcomes: list[Outcome]
     cpu_s: float
@@ -30,24 +30,24 @@ class Batch:
 
     @property
     def audio_s(self) -> float:
-        """All audio that came."""
+        """Seconds of audio received in total."""
         return sum(outcome.audio_s for outcome in self.outcomes)
 
     @property
     def wall_s(self) -> float:
-        """From the first request to the last byte."""
+        """Seconds from the first request to the last byte."""
         ends = [outcome.began_s + outcome.ended_s for outcome in self.outcomes]
         return max(ends) - min(outcome.began_s for outcome in self.outcomes)
 
 
 def is_good(outcome: Outcome) -> bool:
-    """Complete, early enough, and without a gap for a player with a buffer of 100 ms."""
-    early = outcome.first_audio_s is not None and outcome.first_audio_s <= FIRST_AUDIO_LIMIT_S
-    return outcome.good and early and not outcome.dry_buffered
+    """Whether it is complete, starts early enough, and has no gap with a buffer of 100 ms."""
+    is_early = outcome.first_audio_s is not None and outcome.first_audio_s <= FIRST_AUDIO_LIMIT_S
+    return outcome.good and is_early and not outcome.dry_buffered
 
 
 def summarise(batches: Sequence[Batch]) -> dict[str, Any]:
-    """The figures of one row. Figures that nothing was heard for are None."""
+    """The values of one row. Values that need audio are None if none was received."""
     outcomes = [outcome for batch in batches for outcome in batch.outcomes]
     heard = [outcome for outcome in outcomes if outcome.good and outcome.audio_s]
     with_sound = [batch for batch in batches if batch.audio_s]
@@ -80,6 +80,6 @@ def _slowest(batch: Batch) -> float:
     return max(outcome.first_audio_s or 0.0 for outcome in batch.outcomes)
 
 
-def _share(hits: Any) -> float:
-    counted = list(hits)
-    return sum(counted) / len(counted) if counted else 0.0
+def _share(flags: Any) -> float:
+    values = list(flags)
+    return sum(values) / len(values) if values else 0.0

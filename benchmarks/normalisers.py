@@ -1,8 +1,8 @@
-"""Scores packages that write numbers out as words, on the table that the tests use.
+"""Scores packages that write numbers as words, on the table that the tests use.
 
-Run it in an environment that has the packages (none of them is needed for serving):
-`python benchmarks/normalisers.py`. Prints, for each: the share of the table that it reads right,
-its time per case, and its time for one long number.
+Run `python benchmarks/normalisers.py` in an environment that has the packages; the server needs
+none of them. For each it prints the share of the table that it reads correctly, its time per case,
+and its time for one long number. Arguments select packages; `-v` prints each wrong reading.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def cases():
 
 
 def canon(text):
-    """What two readings have to agree on: their words, letters of an acronym taken together."""
+    """The canonical form of a reading: its words, with the letters of an acronym joined."""
     words = re.sub(r"[^\w\s']|_", " ", text.lower().replace("\u2019", "'")).split()
     out = []
     for at, word in enumerate(words):
@@ -115,7 +115,7 @@ def score(name, make, table, verbose):
         read = make()
         read("one 1")
     except Exception as error:  # noqa: BLE001 - whatever a package raises
-        print(f"{name:24} not here: {type(error).__name__} {str(error)[:80]}")
+        print(f"{name:24} not installed: {type(error).__name__} {str(error)[:80]}")
         return
     load_s = time.perf_counter() - began
     right, of, began = Counter(), Counter(), time.perf_counter()
@@ -142,6 +142,6 @@ def score(name, make, table, verbose):
 
 
 if __name__ == "__main__":
-    wished = [arg for arg in sys.argv[1:] if arg in CANDIDATES] or CANDIDATES
-    for name in wished:
+    selected = [arg for arg in sys.argv[1:] if arg in CANDIDATES] or CANDIDATES
+    for name in selected:
         score(name, CANDIDATES[name], list(cases()), "-v" in sys.argv)

@@ -1,7 +1,7 @@
-"""What the orchestrator itself costs per chunk and per request, from 1 to 10,000 live requests.
+"""Measures the orchestrator's own cost per chunk and per request, with 1 to 10,000 live requests.
 
-Null stages: three handles whose reports are made up here, so that nothing but readers, dispatcher
-and gate runs. `python -m benchmarks.orchestrator_cost` prints a table and writes JSON and a plot.
+It uses three null stages whose outputs are generated here, so that only readers, dispatcher and
+gate run. `python -m benchmarks.orchestrator_cost` prints a table and writes JSON and a plot.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from stages.contract.messages import StageOutput
 
 RESULTS = Path(__file__).parent / "results"
 LIVE = (1, 10, 100, 1_000, 3_000, 10_000)
-CHUNKS = 20_000  # measured at each size
+NUM_CHUNKS = 20_000  # for each number of live requests
 BATCH = 50
 ROUNDS = range(5)
 
 
 class NullStage:
-    """Takes everything and reports what it is told."""
+    """A stage handle that accepts everything and reports the outputs that are put into it."""
 
     def __init__(self) -> None:
         self.outputs: Channel[StageOutput] = Channel()
 
     async def submit(self, request_id: str, stage_input: object) -> None:
-        """Nothing to do."""
+        """Ignore the request."""
 
     async def next_output(self) -> StageOutput:
-        """What was put."""
+        """The next output that was put."""
         return await self.outputs.get()
 
     async def abort(self, request_id: str) -> None:
-        """Nothing to free."""
+        """Ignore the abort."""
 
 
 async def measure(live: int) -> tuple[float, float]:
-    """CPU microseconds per chunk, and per request (added, three ends, terminal, gone)."""
+    """CPU microseconds per chunk, and per request from `add_request` to its clean-up."""
     stages = [NullStage() for _ in range(3)]
     orchestrator = AsyncChunkOrchestrator(stages, {0, 2}, lambda *_: None)
     await orchestrator.start()
     ids = [f"r{n}" for n in range(live)]
     await add_all(orchestrator, ids)
     chunk_s = statistics.median([await pass_chunks(orchestrator, stages[2], ids) for _ in ROUNDS])
-    request_s = await turn_over(orchestrator, stages, ids)
+    request_s = await replace_requests(orchestrator, stages, ids)
     await orchestrator.shutdown()
     return chunk_s * 1e6, request_s * 1e6
 
@@ -67,35 +67,35 @@ async def add_all(orchestrator: AsyncChunkOrchestrator, ids: list[str]) -> None:
 async def pass_chunks(
     orchestrator: AsyncChunkOrchestrator, stage: NullStage, ids: list[str]
 ) -> float:
-    """CPU seconds per chunk; reports come in batches, one for each step of a stage."""
+    """CPU seconds per chunk. Outputs arrive in batches, as from a step of a stage."""
     began = time.process_time()
-    for n in range(0, CHUNKS, BATCH):
+    for n in range(0, NUM_CHUNKS, BATCH):
         for k in range(n, n + BATCH):
             stage.outputs.put(StageOutput(ids[k % len(ids)], k, finished=False))
         for _ in range(BATCH):
             await orchestrator.next_output()
-    return (time.process_time() - began) / CHUNKS
+    return (time.process_time() - began) / NUM_CHUNKS
 
 
-async def turn_over(
+async def replace_requests(
     orchestrator: AsyncChunkOrchestrator, stages: list[NullStage], ids: list[str]
 ) -> float:
-    """CPU seconds per request: all end, and as many new ones come, some times over."""
-    turns = max(1, 2_000 // len(ids))
+    """CPU seconds per request: repeatedly end all requests, and start as many new ones."""
+    num_rounds = max(1, 2_000 // len(ids))
     began = time.process_time()
-    for turn in range(turns):
+    for number in range(num_rounds):
         for stage in stages:
             for request_id in ids:
                 stage.outputs.put(StageOutput(request_id, None, finished=True))
         for _ in range(2 * len(ids)):
             await orchestrator.next_output()
-        ids = [f"{turn}-{n}" for n in range(len(ids))]
+        ids = [f"{number}-{n}" for n in range(len(ids))]
         await add_all(orchestrator, ids)
-    return (time.process_time() - began) / (turns * len(ids))
+    return (time.process_time() - began) / (num_rounds * len(ids))
 
 
 def main() -> None:
-    """Measure, print, keep."""
+    """Measure, print and store."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     gc.collect()
     gc.freeze()

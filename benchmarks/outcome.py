@@ -1,4 +1,4 @@
-"""What one request came to, from its trace: times from its own beginning, in seconds."""
+"""Evaluates the trace of one request. Times are in seconds from the start of the request."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from benchmarks.http_body import read_body
-from benchmarks.sound import SAMPLE_BYTES, first_audible, hear
+from benchmarks.sound import SAMPLE_BYTES, decode_body, first_audible
 from server.observe.player import BUFFER_S, ReceivedAudio, listen
 
 if TYPE_CHECKING:
     from benchmarks.http_client import Trace
-    from benchmarks.sound import Heard
+    from benchmarks.sound import DecodedBody
 
 
 @dataclass(slots=True)
 class Outcome:
-    """`good` requests are complete and have sound or text; the rest has `status` to tell why.
+    """The outcome of one request. `good`: it is complete and has audio or text.
 
-    `heard_s`: when a player that starts at first audio sounds the first sample over -40 dB.
-    `dry` and `dry_buffered`: how often a player without and with a buffer of 100 ms ran dry.
+    `heard_s`: when a player that starts at the first audio plays the first sample above -40 dB.
+    `dry` and `dry_buffered`: how often playback ran dry without a buffer, and with one of 100 ms.
     """
 
-    began_s: float  # after the run began
+    began_s: float  # from the start of the run
     status: int = 0
     good: bool = False
     ended_s: float = 0.0
@@ -39,43 +39,45 @@ class Outcome:
 
     @property
     def listened_s(self) -> float:
-        """Until the last sample was played, without a buffer."""
+        """When the last sample was played, without a buffer."""
         return (self.first_audio_s or 0.0) + self.audio_s + self.silent_s
 
 
 def outcome_of(trace: Trace, run_began_s: float, kind: str, rate_hz: int) -> Outcome:
-    """Look at a trace."""
+    """Evaluate a trace."""
     body = read_body(trace)
     outcome = Outcome(trace.began_s - run_began_s, body.status)
     if trace.received:
         outcome.ended_s = trace.received[-1][0] - trace.began_s
     if body.status != 200:
         return outcome
-    heard = hear(body.pieces, kind, rate_hz)
-    outcome.texts = [(at_s - trace.began_s, text) for at_s, text in heard.texts]
-    outcome.num_tokens = heard.num_tokens or len(heard.texts)
-    if heard.samples:
-        _play(outcome, heard, trace.began_s)
-    outcome.good = body.complete and heard.ended and bool(heard.samples or heard.texts)
+    decoded = decode_body(body.pieces, kind, rate_hz)
+    outcome.texts = [(at_s - trace.began_s, text) for at_s, text in decoded.texts]
+    outcome.num_tokens = decoded.num_tokens or len(decoded.texts)
+    if decoded.samples:
+        _play(outcome, decoded, trace.began_s)
+    outcome.good = body.complete and decoded.ended and bool(decoded.samples or decoded.texts)
     return outcome
 
 
-def _play(outcome: Outcome, heard: Heard, began_s: float) -> None:
-    bytes_per_s = heard.rate_hz * SAMPLE_BYTES
-    pieces = [ReceivedAudio(at_s - began_s, len(raw) / bytes_per_s) for at_s, raw in heard.samples]
+def _play(outcome: Outcome, decoded: DecodedBody, began_s: float) -> None:
+    bytes_per_s = decoded.rate_hz * SAMPLE_BYTES
+    pieces = [
+        ReceivedAudio(at_s - began_s, len(raw) / bytes_per_s) for at_s, raw in decoded.samples
+    ]
     plain, buffered = listen(pieces), listen(pieces, BUFFER_S)
     outcome.first_audio_s = pieces[0].at_s
     outcome.audio_s = sum(piece.audio_s for piece in pieces)
     outcome.dry, outcome.silent_s = plain.num_underruns, plain.silent_s
     outcome.dry_buffered = buffered.num_underruns
     outcome.gaps_s = [after.at_s - before.at_s for before, after in pairwise(pieces)]
-    audible = first_audible(heard)
+    audible = first_audible(decoded)
     if audible is not None:
-        outcome.heard_s = _heard_at(pieces, audible / heard.rate_hz)
+        outcome.heard_s = _heard_at(pieces, audible / decoded.rate_hz)
 
 
 def _heard_at(pieces: list[ReceivedAudio], offset_s: float) -> float:
-    """When the sample that lies `offset_s` into the audio is played, without a buffer."""
+    """When the sample at `offset_s` of the audio is played, without a buffer."""
     before: list[ReceivedAudio] = []
     lasts_s = 0.0
     for piece in pieces:

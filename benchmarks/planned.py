@@ -1,7 +1,7 @@
-"""`nano-omni plan` beside a measured run, and what it says of layouts up to 100,000 streams.
+"""Compares `nano-omni plan` with a measured run, and simulates up to 100,000 streams.
 
-`python -m benchmarks.planned check` runs stages that only wait, with known costs, through the real
-orchestrator, workers and edges, and prints what was measured beside what was planned.
+`python -m benchmarks.planned check` runs stages that only wait, with known costs, in the real
+orchestrator, workers and edges, and prints the measured values beside the planned ones.
 `python -m benchmarks.planned picture` writes the table and the picture of docs/scaling.md.
 """
 
@@ -38,8 +38,8 @@ CELLS = (1, 25, 250)
 STREAM_S = 10.0
 
 
-class Waiting:
-    """A stage whose steps take what a plan says, and compute nothing."""
+class WaitingStage:
+    """A stage whose steps only wait, for as long as a PlannedStage says."""
 
     def __init__(self, stage: PlannedStage) -> None:
         self._costs = stage
@@ -55,30 +55,30 @@ class Waiting:
         """Nothing to warm."""
 
     def open(self, request_id, params):
-        """See Stage."""
+        """Start a request without input."""
         self._lanes[request_id] = []
         self._made[request_id] = 0
         self._began[request_id] = time.monotonic()
 
     def feed(self, request_id, chunk):
-        """One chunk's audio; the first stage gets all of a stream's at once."""
+        """Queue a chunk. The first stage gets the lengths of all chunks of a stream at once."""
         each = json.loads(chunk.text) if isinstance(chunk, TextChunk) else [chunk.pause_s]
         self._lanes[request_id] += each
 
     def end_input(self, request_id):
-        """See Stage."""
+        """Note the end of the input."""
         self._ended.add(request_id)
 
     def wants_chunk(self, request_id):
-        """Always."""
+        """Always accept a chunk."""
         return True
 
     def ready(self, request_id):
-        """Whether a chunk, or the end, is due."""
+        """Whether there is a chunk, or the end, to send on."""
         return bool(self._lanes[request_id]) or request_id in self._ended
 
     def step(self, credit):
-        """The requests that began first, a chunk of each."""
+        """Advance the requests with the fewest chunks so far by one chunk each."""
         order = sorted(credit, key=lambda each: (self._made[each], self._began[each]))
         batch = order[: self._costs.batch]
         audio_s = sum(self._lanes[each][0] for each in batch if self._lanes[each])
@@ -93,14 +93,14 @@ class Waiting:
                 yield Emit(each, end=AudioEnd(0, 0))
 
     def close(self, request_id):
-        """See Stage."""
+        """Forget a request."""
         del self._lanes[request_id], self._made[request_id], self._began[request_id]
         self._ended.discard(request_id)
 
 
 async def measured(stages, load):
-    """First audio and gaps in ms, sorted, of a real run."""
-    groups = [make_replicas(Placement(replicas=s.workers), s.name, Waiting, s) for s in stages]
+    """Run the stages for real. Returns times to first audio and gaps in ms, sorted."""
+    groups = [make_replicas(Placement(replicas=s.workers), s.name, WaitingStage, s) for s in stages]
     positions = [
         PipelineStage(group, final=group is groups[-1], max_chunks=2, max_unread=64)
         for group in groups
@@ -115,12 +115,12 @@ async def measured(stages, load):
     request = Request((params,) * len(stages), (TextChunk(json.dumps(chunks)),))
     first, gaps, rng = [], [], random.Random(load.seed)
 
-    async def one():
-        came = [time.perf_counter()]
+    async def run_request():
+        times = [time.perf_counter()]
         async with orchestrator.stream(request) as outputs:
-            came += [time.perf_counter() async for output in outputs if not output.finished]
-        first.append(1000 * (came[1] - came[0]))
-        gaps.extend(1000 * (b - a) for a, b in pairwise(came[1:]))
+            times += [time.perf_counter() async for output in outputs if not output.finished]
+        first.append(1000 * (times[1] - times[0]))
+        gaps.extend(1000 * (b - a) for a, b in pairwise(times[1:]))
 
     end = time.perf_counter() + load.run_s
     async with asyncio.TaskGroup() as tasks:
@@ -128,14 +128,14 @@ async def measured(stages, load):
             await asyncio.sleep(rng.expovariate(load.rate))
             if time.perf_counter() > end:
                 break
-            tasks.create_task(one())
+            tasks.create_task(run_request())
     await orchestrator.shutdown()
     await deployment.stop()
     return sorted(first), sorted(gaps)
 
 
 def check():
-    """Both, side by side."""
+    """Print the measured and the planned values side by side."""
     first, gaps = asyncio.run(measured(CHECKED, LOAD))
     plan = simulate(CHECKED, LOAD)
     print(report(plan))
@@ -149,7 +149,7 @@ def check():
 
 
 def picture():
-    """First audio over streams per cell, and the same at 1, 25 and 250 cells."""
+    """Simulate one cell with more and more streams, and 25 and 250 cells. Store and plot."""
     rows = [_row(streams, 1, 60.0) for streams in CELL_STREAMS]
     rows += [_row(400, cells, 15.0) for cells in CELLS[1:]]
     RESULTS.mkdir(exist_ok=True)
@@ -186,7 +186,7 @@ def _plot(rows):
     for number, share in enumerate((50, 95, 99)):
         values = [row["first_audio_ms"][number] for row in alone]
         axes.plot(streams, values, "o-", label=f"{share}% within")
-    axes.set(xlabel="streams at once in a cell", ylabel="first audio, ms", yscale="log")
+    axes.set(xlabel="concurrent streams in a cell", ylabel="first audio, ms", yscale="log")
     axes.set_title("One cell: 12 talkers, 16 code2wavs, one core each (planned)")
     axes.grid(alpha=0.3, which="both")
     axes.legend()

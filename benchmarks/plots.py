@@ -1,4 +1,4 @@
-"""Results as one figure of four panels, PNG and SVG. Needs matplotlib."""
+"""Plots the results as one figure with four panels, as PNG and SVG. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRID = {"color": "#dddddd", "linewidth": 0.8}
 
 
 def plot(results: dict[str, Any], stem: Path) -> None:
-    """Write `stem`.png and `stem`.svg; nothing where there are no speech rows."""
+    """Write `stem`.png and `stem`.svg. Without speech rows, write nothing."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -74,7 +74,7 @@ def _first_audio(axes: Any, rows: list[dict[str, Any]]) -> None:
             axes.fill_between(at, median, most, color=color, alpha=0.15, linewidth=0)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title("Time to first audio: median, and shaded to the slowest", fontsize=10)
+    axes.set_title("Time to first audio: median, shaded up to the slowest", fontsize=10)
     axes.set_ylabel("ms")
     _concurrency(axes, rows)
 
@@ -94,14 +94,14 @@ def _concurrency(axes: Any, rows: list[dict[str, Any]]) -> None:
     at = sorted({row["at"] for row in rows})
     axes.set_xscale("log", base=2)
     axes.set_xticks(at, [f"{num:g}" for num in at])
-    axes.set_xlabel("requests at once")
+    axes.set_xlabel("concurrent requests")
     axes.grid(**GRID)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _listeners(axes: Any, results: dict[str, Any]) -> None:
     rows = results.get("capacity")
-    axes.set_title("Listeners held without a gap", fontsize=10)
+    axes.set_title("Listeners served without a gap", fontsize=10)
     if not rows:
         axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes, color="#888888")
         axes.set_axis_off()
@@ -126,7 +126,7 @@ def _listeners(axes: Any, results: dict[str, Any]) -> None:
         color="#555555",
     )
     axes.margins(x=0.12, y=0.25)
-    axes.set_xlabel("at once, each listening all the time, 100 ms buffer")
+    axes.set_xlabel("concurrent listeners, each with a buffer of 100 ms")
     axes.grid(axis="x", **GRID)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

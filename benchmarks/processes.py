@@ -1,7 +1,7 @@
-"""Servers as process trees: start, wait until ready, watch memory and CPU, stop. Linux only.
+"""Runs servers as process trees: start, wait until ready, watch memory and CPU, stop. Linux only.
 
-Memory is the proportional set size, so that what processes share counts once; CPU is that of all
-live processes of the tree. Servers get their own process group and are gone afterwards.
+Memory is the proportional set size, so shared memory counts once. CPU is that of all live processes
+of the tree. Each server has its own process group, which is killed at the end.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 START_S = 180.0
 STOP_S = 20.0
-LOOK_EVERY_S = 0.1
-SAMPLE_EVERY_S = 0.5
-SETTLE_S = 0.2  # what a stopped server's timers would have done meanwhile, it does at once
+POLL_S = 0.1
+SAMPLE_S = 0.5
+SETTLE_S = 0.2  # a server that was frozen runs all its overdue timers at once
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all below it."""
+    """The ids of a process and of all processes below it."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -48,7 +48,7 @@ def tree(pid: int) -> list[int]:
 
 
 def memory_mb(pid: int) -> float:
-    """Proportional set size of a tree; processes that end meanwhile count nothing."""
+    """Proportional set size of a tree in MiB. Processes that end meanwhile count as 0."""
     total = 0
     for each in tree(pid):
         with suppress(OSError, ValueError):
@@ -63,7 +63,7 @@ def cpu_s(pid: int) -> float:
 
 
 def main_thread_cpu_s(pid: int) -> float:
-    """CPU seconds of a process's first thread, which runs the event loop."""
+    """CPU seconds of a process's main thread, which runs the event loop."""
     return _stat_cpu_s(Path(f"/proc/{pid}/task/{pid}/stat"))
 
 
@@ -76,10 +76,10 @@ def _stat_cpu_s(path: Path) -> float:
 
 
 class Watch:
-    """Peak memory and CPU of a tree while the block runs."""
+    """Measures peak memory and CPU of a process tree while the block runs."""
 
     def __init__(self, pid: int) -> None:
-        """Of the tree below `pid`."""
+        """Watch the tree below `pid`."""
         self._pid = pid
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample)
@@ -98,7 +98,7 @@ class Watch:
         self.cpu_s = cpu_s(self._pid) - self._began_s
 
     def _sample(self) -> None:
-        while not self._done.wait(SAMPLE_EVERY_S):
+        while not self._done.wait(SAMPLE_S):
             self._look()
 
     def _look(self) -> None:
@@ -109,26 +109,26 @@ class Watch:
 def running(
     command: Sequence[str], port: int, health: str, settings: Mapping[str, str]
 ) -> Iterator[int]:
-    """Run a server until the block ends; its pid, once GET `health` is answered with 200.
+    """Run a server until the block ends. Yields its pid once GET `health` returns 200.
 
-    RuntimeError, with what it printed last, where it does not come up.
+    Raises RuntimeError with the last lines of its output if it does not become ready.
     """
-    words = ["env", *(f"{name}={value}" for name, value in settings.items()), *command]
+    arguments = ["env", *(f"{name}={value}" for name, value in settings.items()), *command]
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
-            words, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
+            arguments, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            if not _answers(process, port, health):
+            if not _becomes_ready(process, port, health):
                 printed.seek(0)
                 tail = printed.read()[-2000:].decode(errors="replace")
-                raise RuntimeError(f"{' '.join(command)} did not come up:\n{tail}")
+                raise RuntimeError(f"{' '.join(command)} did not become ready:\n{tail}")
             yield process.pid
         finally:
             _stop(process)
 
 
-def _answers(process: subprocess.Popen[bytes], port: int, health: str) -> bool:
+def _becomes_ready(process: subprocess.Popen[bytes], port: int, health: str) -> bool:
     until = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < until:
         with suppress(OSError, http.client.HTTPException):
@@ -136,18 +136,18 @@ def _answers(process: subprocess.Popen[bytes], port: int, health: str) -> bool:
             connection.request("GET", health)
             if connection.getresponse().status == 200:
                 return True
-        time.sleep(LOOK_EVERY_S)  # noqa: TID251 - other people's servers do not tell when they are up
+        time.sleep(POLL_S)  # noqa: TID251 - the rivals do not report when they are ready
     return False
 
 
 @contextmanager
 def awake(pid: int) -> Iterator[None]:
-    """Let a server run while the block does; around it, it is stopped and takes no time.
+    """Let a frozen server run while the block runs, and freeze it again afterwards.
 
-    Servers that are compared can so take turns of seconds, and see the same machine.
+    So the compared servers can take turns of seconds on the same machine.
     """
     os.killpg(pid, signal.SIGCONT)
-    time.sleep(SETTLE_S)  # noqa: TID251 - there is nothing to ask for
+    time.sleep(SETTLE_S)  # noqa: TID251 - nothing reports when the timers have run
     try:
         yield
     finally:
@@ -155,7 +155,7 @@ def awake(pid: int) -> Iterator[None]:
 
 
 def freeze(pid: int) -> None:
-    """Stop a server that `running` started until it is `awake`."""
+    """Freeze a server that `running` started, until `awake` lets it run."""
     os.killpg(pid, signal.SIGSTOP)
 
 
@@ -166,10 +166,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOP_S)
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # whoever is left of its group
+        os.killpg(process.pid, signal.SIGKILL)  # processes of its group that are left
     process.wait()
 
 
 def python_of(environment: Path | None) -> str:
-    """The interpreter of an environment; None is this one."""
+    """The interpreter of an environment. None means the running one."""
     return sys.executable if environment is None else str(environment / "bin" / "python")

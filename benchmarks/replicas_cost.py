@@ -1,8 +1,8 @@
-"""What admission, binding and the gate cost as a stage gets more workers: null workers, 1 to 16.
+"""Measures what admission, binding and the gate cost with 1 to 16 null workers for each stage.
 
-`python -m benchmarks.replicas_cost` prints CPU per request (admitted, three stages bound and
-submitted, three ends, terminal, gone) and per chunk, with a thousand requests live: the medians of
-rounds in which the numbers of workers take turns.
+`python -m benchmarks.replicas_cost` prints CPU per request and per chunk, with a thousand live
+requests. A request is admitted, bound and submitted to three stages, finished by each, and cleaned
+up. The numbers of workers take turns, and the medians of the rounds count.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from orchestrator import Admission
-from orchestrator.async_chunk import AsyncChunkOrchestrator
+from orchestrator import Admission, AsyncChunkOrchestrator
 from stages.contract.messages import StageInput, StageOutput
 from stages.runtime.executors.handle import ReplicatedHandle
 from stages.runtime.worker.control import Output, Submit
@@ -29,7 +28,7 @@ LIVE, CHUNKS, ROUNDS = 1_000, 20_000, 9
 
 
 class NullWorker:
-    """Takes everything; reports what it is told."""
+    """A worker that accepts everything and reports what the benchmark tells it to."""
 
     def __init__(self, submitted):
         self.name = "null"
@@ -48,7 +47,7 @@ class NullWorker:
 
 
 class Fleet:
-    """Three stages of `replicas` workers, and `LIVE` requests that were let in."""
+    """An orchestrator over three stages with `replicas` workers each."""
 
     def __init__(self, replicas):
         self.stages, self.submitted, handles = [], [], []
@@ -66,18 +65,18 @@ class Fleet:
             handles, {0, 2}, lambda k, _: StageInput(None, None, k < 2), admission=admission
         )
 
-    async def one(self):
-        """A client's life: in, all outputs, gone."""
+    async def run_request(self):
+        """Start a request, and read its outputs to the end."""
         async with self.orchestrator.stream(StageInput(None, (), True)) as outputs:
             async for _ in outputs:
                 pass
 
-    async def full(self, tasks):
-        """`LIVE` requests, all submitted everywhere."""
+    async def start_requests(self, tasks):
+        """Start `LIVE` requests, and wait until all are submitted to all stages."""
         for _ in range(LIVE):
-            tasks.create_task(self.one())
+            tasks.create_task(self.run_request())
         self.submitted.clear()
-        while len(self.submitted) < 3 * LIVE:  # noqa: ASYNC110 - until the handler is through
+        while len(self.submitted) < 3 * LIVE:  # noqa: ASYNC110 - the workers signal no event
             await asyncio.sleep(0)
 
     def end_all(self):
@@ -88,11 +87,11 @@ class Fleet:
                 worker.open.clear()
 
 
-async def one_round(fleet):
-    """CPU microseconds per request and per chunk."""
+async def run_round(fleet):
+    """CPU microseconds per request and per chunk in one round."""
     began = time.process_time()
     async with asyncio.TaskGroup() as tasks:
-        await fleet.full(tasks)
+        await fleet.start_requests(tasks)
         chunks_began = time.process_time()
         for n in range(0, CHUNKS, LIVE):
             for worker in fleet.stages[2]:
@@ -107,14 +106,14 @@ async def one_round(fleet):
 
 
 async def measure():
-    """A row for each number of workers."""
+    """Measure all numbers of workers. Returns a row for each."""
     fleets = {replicas: Fleet(replicas) for replicas in REPLICAS}
     for fleet in fleets.values():
         await fleet.orchestrator.start()
     rounds = [
-        {replicas: await one_round(fleet) for replicas, fleet in fleets.items()}
+        {replicas: await run_round(fleet) for replicas, fleet in fleets.items()}
         for _ in range(1 + ROUNDS)
-    ][1:]  # the first one warms up
+    ][1:]  # the first round is a warm-up
     for fleet in fleets.values():
         await fleet.orchestrator.shutdown()
     rows = []
@@ -134,9 +133,8 @@ def main():
     rows = asyncio.run(measure())
     for row in rows:
         print(
-            "{replicas:>3} workers: {request_us:6.1f} us a request, {chunk_us:5.1f} a chunk".format(
-                **row
-            )
+            "{replicas:>3} workers: {request_us:6.1f} us per request,"
+            " {chunk_us:5.1f} us per chunk".format(**row)
         )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "replicas_cost.json").write_text(json.dumps(rows, indent=1) + "\n")

@@ -1,8 +1,9 @@
-"""Ten minutes of mixed load on the embedded models: memory, descriptors and queues over time.
+"""Measures memory, file descriptors and queues during ten minutes of mixed load.
 
-Speech and chats with voice, arriving at random; a fifth of the clients leave; every two minutes a
-worker is killed. `python -m benchmarks.soak --minutes 10` writes JSON and a plot. The clients run
-in the server's process, so its memory includes theirs.
+Requests for speech and for chats with voice arrive at random at the embedded models. A fifth of the
+clients disconnect early, and every two minutes a worker is killed.
+`python -m benchmarks.soak --minutes 10` writes JSON and a plot. The clients run in the server's
+process, so its memory includes theirs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ KILL_EVERY_S = 120.0
 
 
 class Soak:
-    """The load, and what is seen meanwhile."""
+    """Generates the load, kills workers, and takes samples."""
 
     def __init__(self, service: Service, workers: tuple[Any, ...], port: int) -> None:
         self.service = service
@@ -46,8 +47,8 @@ class Soak:
         self.endings: Counter[str] = Counter()
         self.samples: list[dict[str, float]] = []
 
-    async def one(self) -> None:
-        """One client."""
+    async def run_client(self) -> None:
+        """Send one random request."""
         leave = self.rng.choice([0, 1, 4, 10]) if self.rng.random() < 0.2 else None
         text = TEXT * self.rng.choice([1, 1, 2, 4])
         if self.rng.random() < 0.7:
@@ -57,25 +58,25 @@ class Soak:
         self.endings[(await post(self.port, path, body, leave)).ending] += 1
 
     async def load(self, until: float) -> None:
-        """Clients at random times."""
+        """Start clients at random times."""
         async with asyncio.TaskGroup() as clients:
             while time.monotonic() < until:
-                clients.create_task(self.one())
+                clients.create_task(self.run_client())
                 await asyncio.sleep(self.rng.expovariate(REQUESTS_PER_S))
 
     async def kill(self, until: float) -> None:
-        """A worker dies from time to time."""
+        """Kill a random worker at regular intervals."""
         while time.monotonic() + KILL_EVERY_S < until:
             await asyncio.sleep(KILL_EVERY_S)
             self.rng.choice(self.workers).kill()
 
     async def watch(self, began: float, until: float) -> None:
-        """A sample a second."""
+        """Take a sample every second."""
         while time.monotonic() < until + 20:
             await asyncio.sleep(1)
             try:
                 held = await asyncio.to_thread(holding, os.getpid())
-            except OSError:  # a process ended while it was looked at
+            except OSError:  # a process ended while it was measured
                 continue
             stats = self.service.admission.stats()
             self.samples.append(
@@ -112,7 +113,7 @@ def _chat(text: str) -> dict[str, Any]:
 
 
 async def run(minutes: float) -> Soak:
-    """Serve, load, watch, stop."""
+    """Serve, run the load for some minutes, and stop."""
     settings = Settings(port=0, executor="process", log_level="error")
     deployments = []
 
@@ -139,7 +140,7 @@ async def run(minutes: float) -> Soak:
 
 
 def main() -> None:
-    """Run, print, keep."""
+    """Run, print and store."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=10)
     minutes = parser.parse_args().minutes
@@ -150,8 +151,8 @@ def main() -> None:
     print(f"endings: {dict(soak.endings)}")
     print(f"after 30 s: {first}\nat the end: {last}")
     RESULTS.mkdir(exist_ok=True)
-    kept = {"endings": soak.endings, "samples": soak.samples}
-    (RESULTS / "soak.json").write_text(json.dumps(kept) + "\n")
+    results = {"endings": soak.endings, "samples": soak.samples}
+    (RESULTS / "soak.json").write_text(json.dumps(results) + "\n")
     _plot(soak.samples)
 
 
@@ -174,8 +175,8 @@ def _plot(samples: list[dict[str, float]]) -> None:
         axes.set(ylabel=label, ylim=(0, None))
         axes.grid(alpha=0.3)
         axes.legend(loc="lower right")
-    rows[-1].set_xlabel("minutes (a worker is killed every 2; nothing new comes in the last 20 s)")
-    rows[0].set_title("Soak: embedded models, processes, 1 request/s, a fifth leaves")
+    rows[-1].set_xlabel("minutes (a worker is killed every 2; no new requests in the last 20 s)")
+    rows[0].set_title("Soak: embedded models, processes, 1 request/s, a fifth disconnect")
     figure.savefig(RESULTS / "soak.png", dpi=110)
 
 

@@ -1,6 +1,6 @@
-"""Sound and text out of a recorded body: bare PCM, a WAV file, or events.
+"""Decodes audio and text from a recorded body: raw PCM, a WAV file, or events.
 
-A piece counts from the first complete 16-bit sample in it; headers are no sound.
+Audio counts from its first complete 16-bit sample. Headers do not count.
 """
 
 from __future__ import annotations
@@ -23,34 +23,39 @@ AUDIBLE = 328  # of 32768: -40 dB of full scale
 
 
 @dataclass(slots=True)
-class Heard:
-    """`samples`: whole samples as they came. `texts`: pieces of text as they came."""
+class DecodedBody:
+    """A decoded body: whole samples and pieces of text, each with its time of arrival.
+
+    `ended`: the body ended as its format requires.
+    """
 
     rate_hz: int
     samples: list[Timed] = field(default_factory=list)
     texts: list[tuple[float, str]] = field(default_factory=list)
     num_tokens: int = 0
-    ended: bool = True  # as the format says
+    ended: bool = True
 
 
-def hear(pieces: Sequence[Timed], kind: str, rate_hz: int = OUR_RATE_HZ) -> Heard:
-    """Decode a body; `rate_hz` is that of bare PCM. `kind`: `pcm`, `wav`, `chat`, or `events`,
-    which are only counted, as texts."""
+def decode_body(pieces: Sequence[Timed], kind: str, rate_hz: int = OUR_RATE_HZ) -> DecodedBody:
+    """Decode a body. `kind` is `pcm`, `wav`, `chat` or `events`; `rate_hz` is that of raw PCM.
+
+    Of `events` only the number and the times are kept, as empty texts.
+    """
     if kind == "chat":
         return _chat(pieces)
     if kind == "events":
         events = [(at_s, event.decode()) for at_s, event in _events(pieces)]
         counted = [(at_s, "") for at_s, _ in events]
-        return Heard(rate_hz, texts=counted, ended=bool(events) and events[-1][1] == "[DONE]")
+        return DecodedBody(rate_hz, texts=counted, ended=bool(events) and events[-1][1] == "[DONE]")
     if kind == "wav":
         rate_hz, pieces = _strip_header(pieces, rate_hz)
-    return Heard(rate_hz, _whole_samples(pieces))
+    return DecodedBody(rate_hz, _whole_samples(pieces))
 
 
-def first_audible(heard: Heard) -> int | None:
-    """The number of the first sample that is louder than -40 dB; None where all is silent."""
+def first_audible(decoded: DecodedBody) -> int | None:
+    """The index of the first sample above -40 dB. None if all samples are below."""
     offset = 0
-    for _, raw in heard.samples:
+    for _, raw in decoded.samples:
         samples = array("h", raw)
         if sys.byteorder == "big":
             samples.byteswap()
@@ -83,27 +88,27 @@ def _strip_header(pieces: Sequence[Timed], rate_hz: int) -> tuple[int, list[Time
     return rate_hz, []
 
 
-def _chat(pieces: Sequence[Timed]) -> Heard:
-    heard = Heard(OUR_RATE_HZ, ended=False)
+def _chat(pieces: Sequence[Timed]) -> DecodedBody:
+    decoded = DecodedBody(OUR_RATE_HZ, ended=False)
     for at_s, event in _events(pieces):
         if event == b"[DONE]":
-            heard.ended = True
+            decoded.ended = True
             continue
         body = json.loads(event)
         if usage := body.get("usage"):
-            heard.num_tokens = _text_tokens(usage)
+            decoded.num_tokens = _text_tokens(usage)
         for choice in body.get("choices", ()):
-            _take(heard, at_s, choice["delta"])
-    return heard
+            _take(decoded, at_s, choice["delta"])
+    return decoded
 
 
-def _take(heard: Heard, at_s: float, delta: dict[str, object]) -> None:
+def _take(decoded: DecodedBody, at_s: float, delta: dict[str, object]) -> None:
     audio = delta.get("audio")
     spoken = audio if isinstance(audio, dict) else {}
     if text := delta.get("content") or spoken.get("transcript"):
-        heard.texts.append((at_s, str(text)))
+        decoded.texts.append((at_s, str(text)))
     if sound := spoken.get("data"):
-        heard.samples.append((at_s, b64decode(sound)))
+        decoded.samples.append((at_s, b64decode(sound)))
 
 
 def _text_tokens(usage: dict[str, object]) -> int:

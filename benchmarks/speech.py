@@ -1,8 +1,8 @@
-"""Speech beside the rivals: bursts, closed loops, Poisson arrivals.
+"""Measures speech of our server and its rivals: bursts, closed loops and Poisson arrivals.
 
-All servers are up, and take turns batch by batch; those whose turn it is not are stopped, so that
-each has the machine to itself and all see the same one. Memory is weighed in a second pass, where
-each server is alone: processes that share files would share their weight.
+All servers are started at once, and take turns batch by batch. All others are frozen meanwhile, so
+each has the machine to itself and all run under the same conditions. Memory is measured in a second
+pass with one server at a time: the proportional set size divides shared files between processes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.effort import Effort
     from benchmarks.systems import Server, System
 
-# system, load (burst, closed, open), how many at once or which share of piper's throughput
+# system; load (burst, closed, open); concurrent requests, or the share of piper's throughput
 Key = tuple[str, str, float]
 
 
@@ -35,7 +35,7 @@ class Speech:
         self._batches: dict[Key, list[Batch]] = defaultdict(list)
 
     def measure(self) -> list[dict[str, Any]]:
-        """All rounds, then the memory; a row for each system and load."""
+        """Run all rounds, then measure the memory. Returns a row for each system and load."""
         with ExitStack() as stack:
             servers = []
             for system in self._systems:
@@ -47,11 +47,11 @@ class Speech:
                 self._round(servers[number:] + servers[:number])
             for share in self._effort.open_shares:
                 self._turns(servers, "open", share, lambda system: self._arrivals(system, share))  # noqa: B023 - called at once
-        weights = self._weigh()
+        peak_mb = self._measure_memory()
         return [
             {"system": key[0], "load": key[1], "at": key[2]}
             | summarise(batches)
-            | {"peak_mb": weights.get(key), "admission": self._admission(key[0])}
+            | {"peak_mb": peak_mb.get(key), "admission": self._admission(key[0])}
             for key, batches in self._batches.items()
         ]
 
@@ -75,22 +75,22 @@ class Speech:
             with awake(server.pid):
                 batch = server.ask(clients(server.system))
             self._batches[server.system.name, load, at].append(batch)
-            tell(f"{server.system.name:30} {load:6} {at:<4g}", batch)
+            print_batch(f"{server.system.name:30} {load:6} {at:<4g}", batch)
 
     def _arrivals(self, system: System, share: float) -> list[Client]:
-        """The same times for every system: a share of what piper's server made in this run."""
+        """Poisson arrivals at a share of the throughput of piper's server, for any system."""
         row = summarise(self._batches[PIPER, "burst", min(self._effort.max_running, 8)])
         rate_per_s = share * row["audio_s_per_s"] / row["audio_s_each"]
         count = max(1, round(rate_per_s * self._effort.open_s))
         return poisson(system.bodies(count), rate_per_s, seed=1)
 
-    def _weigh(self) -> dict[Key, float | None]:
-        """Peak memory of each system alone, through bursts that grow."""
+    def _measure_memory(self) -> dict[Key, float | None]:
+        """Peak memory of each system alone, in larger and larger bursts."""
         found: dict[Key, float | None] = {}
         for system in self._systems:
             with system.serving() as server:
                 for num in self._effort.bursts:
-                    batch = server.ask(_burst(num, num, 0)(system), weigh=True)
+                    batch = server.ask(_burst(num, num, 0)(system), with_memory=True)
                     found[system.name, "burst", num] = batch.peak_mb
                     print(f"{system.name:30} memory {num:<4} {batch.peak_mb:6.0f} MB", flush=True)
         return found
@@ -109,13 +109,13 @@ def _burst(num_clients: int, count: int, first: int) -> Callable[[System], list[
     return lambda system: together(system.bodies(count, first), num_clients)
 
 
-def tell(what: str, batch: Batch) -> None:
-    """A line on a batch."""
+def print_batch(label: str, batch: Batch) -> None:
+    """Print a line about a batch."""
     row = summarise([batch])
     first = row["first_audio_s"]
     median_ms = 1000 * first["median"] if first else float("nan")
     print(
-        f"{what} first audio {median_ms:6.0f} ms {row['audio_s_per_s'] or 0:5.1f} audio s/s"
+        f"{label} first audio {median_ms:6.0f} ms {row['audio_s_per_s'] or 0:5.1f} audio s/s"
         f"  dry {row['ran_dry']:4.0%} {row['ran_dry_buffered']:4.0%}  {row['statuses']}",
         flush=True,
     )

@@ -1,4 +1,4 @@
-"""Median, 95th and 99th percentile, and the ends, of some figures."""
+"""Quantiles of measured values."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
 
 
 def quantile(figures: Sequence[float], q: float) -> float:
-    """The value that a share `q` of the figures does not exceed, interpolated linearly.
+    """The quantile `q` of the figures, interpolated linearly.
 
-    ValueError where there are no figures, or `q` is outside 0 to 1.
+    Raises ValueError if there are no figures or `q` is outside 0 to 1.
     """
     if not figures or not 0.0 <= q <= 1.0:
         raise ValueError(f"no quantile {q} of {len(figures)} figures")
     ordered = sorted(figures)
-    place = q * (len(ordered) - 1)
-    below, above = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return below + (above - below) * (place - math.floor(place))
+    position = q * (len(ordered) - 1)
+    below, above = ordered[math.floor(position)], ordered[math.ceil(position)]
+    return below + (above - below) * (position - math.floor(position))
 
 
 def spread(figures: Sequence[float]) -> dict[str, float] | None:
-    """The usual five and how many there are; None where there are none."""
+    """Number, minimum, median, 95% and 99% quantile and maximum. None without figures."""
     if not figures:
         return None
     return {

@@ -1,4 +1,4 @@
-"""The speech servers that are compared: how each is started, asked and heard."""
+"""The speech servers that are compared: how to start each, send requests and decode its audio."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ BFLOAT16 = "nano-omni bfloat16"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """`command` has `{port}` where the port goes. `kind`, `rate_hz`: see `sound.hear`.
+    """A speech server. `{port}` in its `command` is replaced by the port.
 
-    `speech` makes the body of a request from a text. `packages`: whose versions are noted.
+    `kind` and `rate_hz` are for `sound.decode_body`. `versions` go into the results.
     """
 
     name: str
@@ -43,7 +43,7 @@ class System:
     is_ours: bool = False
 
     def bodies(self, count: int, first: int = 0) -> list[dict[str, Any]]:
-        """Requests for the texts from number `first` on."""
+        """The bodies of `count` requests, for the texts from number `first` on."""
         return [self._body(text(first + k)) for k in range(count)]
 
     def _body(self, spoken: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class System:
 
     @contextmanager
     def serving(self) -> Iterator[Server]:
-        """The server, warm, while the block runs."""
+        """Run the server while the block runs. It is warmed up before."""
         port = free_port()
         command = [word.replace("{port}", str(port)) for word in self.command]
         with running(command, port, self.health, self.settings) as pid:
@@ -64,17 +64,17 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A system that runs."""
+    """A running system."""
 
     system: System
     pid: int
     port: int
 
-    def ask(self, clients: list[Client], *, weigh: bool = False) -> Batch:
-        """Run clients against it. Memory is looked at where `weigh` says so: it costs time."""
+    def ask(self, clients: list[Client], *, with_memory: bool = False) -> Batch:
+        """Run clients against it. Measure memory only if `with_memory`, as that costs time."""
         system = self.system
         plan = Plan(self.port, system.path, system.kind, system.rate_hz, clients)
-        if weigh:
+        if with_memory:
             with Watch(self.pid) as watch:
                 outcomes = load(plan)
             return Batch(outcomes, watch.cpu_s, watch.peak_mb)
@@ -84,7 +84,7 @@ class Server:
 
 
 def piper() -> System:
-    """piper's HTTP server: whole WAV files."""
+    """piper's HTTP server. It answers with whole WAV files."""
     folder = environment("piper")
     voice = str(voice_of(folder))
     server = ("-m", "piper.http_server", "--host", "127.0.0.1", "--port", "{port}", "-m", voice)
@@ -100,7 +100,7 @@ def piper() -> System:
 
 
 def litserve() -> System:
-    """LitServe: raw PCM, a piece for each sentence."""
+    """LitServe around piper. It streams raw PCM sentence by sentence."""
     folder = environment("litserve")
     script = str(RIVALS / "litserve_piper.py")
     return System(
@@ -115,7 +115,7 @@ def litserve() -> System:
 
 
 def ours(name: str, max_running: int, *, dtype: str, executor: str = "thread") -> System:
-    """Our server with the speech model alone, and room for `max_running` requests at once."""
+    """Our server with the speech model only. `max_waiting` is the same as `max_running`."""
     serve = ("-m", "server.cli.main", "serve", "--port", "{port}", "--model", "piper-joe")
     return System(
         name,
@@ -134,13 +134,13 @@ def ours(name: str, max_running: int, *, dtype: str, executor: str = "thread") -
 
 
 def has_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16."""
+    """Whether the processor has instructions for bfloat16."""
     flags = Path("/proc/cpuinfo").read_text().split()
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 def all_systems(max_running: int) -> list[System]:
-    """Rivals first."""
+    """All systems, the rivals first."""
     found = [
         piper(),
         litserve(),

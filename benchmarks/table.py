@@ -1,4 +1,4 @@
-"""Results as markdown tables."""
+"""Formats the results as markdown tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """All tables, under a line that says on what they were measured."""
+    """All tables, below a line that describes the machine."""
     machine = results["machine"]
     measured_on = (
         f"{machine['processor']}, {machine['cores']} cores ({', '.join(machine['flags'])}),"
@@ -23,7 +23,7 @@ def markdown(results: dict[str, Any]) -> str:
             if chosen:
                 parts += [_TITLES[load], _speech(chosen)]
     if rows := results.get("capacity"):
-        parts += ["Listeners who never stop:", _capacity(rows)]
+        parts += ["Listeners that play without a pause:", _capacity(rows)]
     if chat := results.get("chat"):
         parts += ["Chats:", _chat(chat)]
     if path := results.get("control_path"):
@@ -32,9 +32,9 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 _TITLES = {
-    "burst": "So many requests at once (200 characters each):",
-    "closed": "So many clients, each asking again at once:",
-    "open": "Poisson arrivals, as a share of what piper's server makes:",
+    "burst": "Concurrent requests of 200 characters each (column `at`):",
+    "closed": "Concurrent clients, each of which sends its next request at once (column `at`):",
+    "open": "Poisson arrivals, as a share of the throughput of piper's server (column `at`):",
 }
 _SPEECH_HEAD = (
     "server",
@@ -76,11 +76,11 @@ def _speech_row(row: dict[str, Any]) -> Iterator[str]:
 def _capacity(rows: list[dict[str, Any]]) -> str:
     head = (
         "server",
-        "held without a gap, 100 ms buffer",
+        "listeners without a gap, 100 ms buffer",
         "without a buffer",
-        "piper's audio s per s beside it",
-        "at 1.5 times its throughput: refused",
-        "ran dry of the admitted, with 100 ms buffer",
+        "piper's audio s per s meanwhile",
+        "at twice its throughput: refused",
+        "of the admitted ran dry, with 100 ms buffer",
     )
     return table(head, [list(_capacity_row(row)) for row in rows])
 
@@ -99,7 +99,7 @@ def _chat(chat: dict[str, Any]) -> str:
     head = (
         "",
         "tokens/s alone",
-        "of 8 together",
+        "of 8 at once",
         "first token, ms",
         "voice: first audio, ms",
         "8 voices: first audio, ms",
@@ -145,5 +145,5 @@ def ms(spread: dict[str, float] | None, part: str) -> str:
 
 
 def number(value: float | None, digits: int) -> str:
-    """A figure, or a dash where there is none."""
+    """A number with so many digits after the point, or a dash for None."""
     return "-" if value is None else f"{value:.{digits}f}"

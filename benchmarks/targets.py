@@ -1,7 +1,8 @@
-"""What must be reached, each a figure out of the results beside its limit.
+"""The performance targets: each compares a figure of the results with its limit.
 
-Figures are ratios to a rival measured in the same run, except memory, whose targets are absolute;
-its ratio to piper's server is kept for the baseline. A figure that was not measured is missing.
+Figures are ratios to a rival measured in the same run. Memory targets are absolute; the ratio of
+memory to piper's server is only recorded in the baseline. Figures that were not measured are left
+out.
 """
 
 from __future__ import annotations
@@ -15,24 +16,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Results = dict[str, Any]
-FORMATS = ((OURS, ""), (BFLOAT16, ", bfloat16"))  # and how their names end
-GFLOP_PER_AUDIO_S = 5.3  # of the voice: vocoder 3.9, flow 1.2, text encoder 0.2
+FORMATS = ((OURS, ""), (BFLOAT16, ", bfloat16"))  # system, and the ending of its targets' names
+GFLOP_PER_AUDIO_S = 5.3  # of the embedded voice: vocoder 3.9, flow 1.2, text encoder 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`limit` is the most (`lower`) or the least that the figure may be; None: only watched.
-    `exact`: the figure is no ratio, and not compared with a baseline."""
+    """A target for one figure.
+
+    `limit`: the maximum of the figure if `lower`, else the minimum; None means that there is no
+    limit. `aim`: a further goal. `exact`: the figure is not a ratio, so it has no baseline.
+    """
 
     name: str
-    says: str
+    description: str
     limit: float | None
     lower: bool = True
     aim: float | None = None
     exact: bool = False
 
     def met(self, figure: float) -> bool | None:
-        """Whether the figure is within the limit."""
+        """Whether the figure is within the limit. None without a limit."""
         if self.limit is None:
             return None
         return figure <= self.limit if self.lower else figure >= self.limit
@@ -68,9 +72,9 @@ TARGETS = (
 
 
 def figures(results: Results) -> dict[str, float]:
-    """Every figure that the results hold, by the name of its target."""
+    """All figures that the results contain, by the name of their target."""
     found: dict[str, float] = {}
-    for part in (_first_audio, _work, _capacity, _chat, _control_path):
+    for part in (_first_audio, _throughput, _capacity, _chat, _control_path):
         found.update(part(results))
     return found
 
@@ -97,7 +101,7 @@ def _first_audio(results: Results) -> Iterator[tuple[str, float]]:
             yield f"slowest first audio of 8 / piper{ending}", slowest
 
 
-def _work(results: Results) -> Iterator[tuple[str, float]]:
+def _throughput(results: Results) -> Iterator[tuple[str, float]]:
     rows = _bursts(results)
     if (OURS, 8) in rows and (PIPER, 8) in rows:
         cpu = _over(rows, (OURS, 8), "cpu_s_per_audio_s")
@@ -154,7 +158,7 @@ def _control_path(results: Results) -> Iterator[tuple[str, float]]:
 
 
 def summary(results: Results) -> str:
-    """Each target with its figure and yes or no, then how far from the matrix units' limit."""
+    """A line for each target, then the share of the processor's peak throughput."""
     found = figures(results)
     lines = [f"{'':48} {'measured':>9} {'limit':>9}  met"]
     for target in TARGETS:

@@ -1,7 +1,7 @@
-"""What is spoken: texts of 180 to 200 characters, two sentences each, no text twice in a run.
+"""The texts to speak: 180 to 200 characters and two sentences each, no text twice in a run.
 
-Sentences are as long as in prose, so that a server that speaks sentence by sentence is not helped
-or hurt by them. All servers get the same texts in the same order.
+The sentences are as long as in prose, so that they neither help nor hurt a server that speaks
+sentence by sentence. All servers get the same texts in the same order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SENTENCES = (
 
 
 def text(number: int) -> str:
-    """The text with this number; they repeat after 240."""
+    """The text with this number. The texts repeat after 240."""
     count = len(SENTENCES)
     lap, first = divmod(number, count)
     second = (first + 1 + lap % (count - 1)) % count

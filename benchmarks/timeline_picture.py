@@ -1,7 +1,7 @@
-"""A request's timeline as a picture: one lane a stage, and the client's. Needs matplotlib.
+"""Draws a request's timeline, with a lane for each stage and one for the client.
 
-python -m benchmarks.timeline_picture TIMELINE.json OUT.svg, where the first is what
-GET /debug/requests/{id}/timeline answered.
+`python -m benchmarks.timeline_picture TIMELINE.json OUT.svg` reads the response of
+GET /debug/requests/{id}/timeline. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HEIGHT = 0.5
 
 
 def draw(timeline: dict[str, Any], path: Path) -> None:
-    """Write the picture of the request's first run."""
+    """Write a picture of the first run of the request."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -34,7 +34,7 @@ def draw(timeline: dict[str, Any], path: Path) -> None:
     axes.set_xlim(0, None)
     axes.set_xlabel(
         f"ms since the request was received ({timeline['model']}, {timeline['completion_tokens']} "
-        f"tokens, {timeline['audio_ms'] / 1000:.1f} s of sound)"
+        f"tokens, {timeline['audio_ms'] / 1000:.1f} s of audio)"
     )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -43,7 +43,7 @@ def draw(timeline: dict[str, Any], path: Path) -> None:
 
 
 def _lane(axes: Any, stage: dict[str, Any]) -> None:
-    """Listening pale, work full, each chunk a tick above, the report of the end a check below."""
+    """Waiting in a pale colour, steps in full colour, a tick for each chunk, a line at the end."""
     lane, colour = stage["stage"], COLOURS.get(stage["name"], "#555555")
     begin, end = stage["submitted_ms"], stage["finished_ms"]
     axes.broken_barh([(begin, end - begin)], (lane - HEIGHT / 2, HEIGHT), color=colour, alpha=0.15)
@@ -69,7 +69,7 @@ def _client(axes: Any, timeline: dict[str, Any], run: dict[str, Any], lane: int)
 
 
 def main() -> None:
-    """Read, draw, write."""
+    """Read the timeline, and write the picture."""
     source, target = map(Path, sys.argv[1:])
     draw(json.loads(source.read_text()), target)
 

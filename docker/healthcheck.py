@@ -1,6 +1,7 @@
-"""Ends with 0 when the server in this container is ready. Only the standard library: it runs often.
+"""Exits with 0 if the server in this container is ready.
 
-The port and whether it is TLS come from the environment, where the image's own settings are.
+It runs often, so it imports only the standard library. It reads the port, and whether the server
+uses TLS, from the environment variables of the image.
 """
 
 import os
@@ -9,11 +10,11 @@ import sys
 import urllib.error
 import urllib.request
 
-secure = "NANO_OMNI_SSL_CERTFILE" in os.environ  # noqa: TID251 - the server is not imported here
+uses_tls = "NANO_OMNI_SSL_CERTFILE" in os.environ  # noqa: TID251 - the server is not imported here
 port = os.environ["NANO_OMNI_PORT"]  # noqa: TID251
-url = f"{'https' if secure else 'http'}://127.0.0.1:{port}/health/ready"
-trusting = ssl._create_unverified_context()  # the certificate is for another name than loopback
+url = f"{'https' if uses_tls else 'http'}://127.0.0.1:{port}/health/ready"
+unverified = ssl._create_unverified_context()  # the certificate is not for 127.0.0.1
 try:
-    urllib.request.urlopen(url, timeout=4, context=trusting).close()
+    urllib.request.urlopen(url, timeout=4, context=unverified).close()
 except (urllib.error.URLError, OSError) as error:
     sys.exit(f"not ready: {error}")

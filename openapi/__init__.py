@@ -1,4 +1,4 @@
-"""The wire: what clients send and what they get, as pydantic models, and the exported document.
+"""The wire format: what clients send and receive, as pydantic models, and `openapi.json`.
 
-Knows HTTP bodies only: no routes, no models that speak, no files.
+It knows the bodies of requests and responses. It does not know routes, models or voices.
 """

@@ -1,10 +1,10 @@
-"""The body of every response that is not a success, and of an error event in a stream."""
+"""The body of every error response, and of the error event in a stream."""
 
 from openapi.base import ResponseModel
 
 
 class ErrorDetail(ResponseModel):
-    """What went wrong. All four keys are always on the wire; `param` names the field at fault."""
+    """What went wrong. All four keys are always present. `param` names the field at fault."""
 
     message: str
     type: str

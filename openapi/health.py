@@ -6,16 +6,16 @@ from openapi.base import ResponseModel
 
 
 class StageHealth(ResponseModel):
-    """How many workers share the requests of a stage, and how many of them run now."""
+    """How many workers a stage has, and how many of them are running."""
 
     workers: int
     up: int
 
 
 class Health(ResponseModel):
-    """`live`: the process answers. `ready`: every stage has a worker that runs.
+    """`live`: the process responds. `ready`: every stage has a worker that is running.
 
-    `stages` comes with `ready`, by name.
+    `stages` is present if the status is `ready`.
     """
 
     status: Literal["live", "ready"]

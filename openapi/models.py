@@ -6,7 +6,7 @@ from openapi.base import ResponseModel
 
 
 class Model(ResponseModel):
-    """A model, under its id or under one of its other names."""
+    """A model, under its id or one of its aliases."""
 
     id: str
     object: Literal["model"]
@@ -15,14 +15,14 @@ class Model(ResponseModel):
 
 
 class ModelList(ResponseModel):
-    """Every name that requests may use."""
+    """Every model name that requests may use."""
 
     object: Literal["list"]
     data: list[Model]
 
 
 class SpeechModelList(ResponseModel):
-    """The names that speech requests may use, under the two names by which clients look for it."""
+    """The model names that speech requests may use. `models` and `data` are the same list."""
 
     object: Literal["list"]
     models: list[Model]

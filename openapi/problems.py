@@ -1,7 +1,7 @@
-"""What is wrong with a request, said as OpenAI says it: message, field, code.
+"""What is wrong with a request: message, field and code, in the words of OpenAI's API.
 
-One table from pydantic's error types to sentences; the first error of a request is the one told.
-Where a value is repeated it is cut short; texts are never repeated.
+One table turns pydantic's error types into messages. Only the first error of a request is reported.
+A message repeats at most 64 characters of a value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_ECHO_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A reason to refuse a request. `param` is the field, as `messages[0].content`."""
+    """Why a request is refused. `param` is the field at fault, such as `messages[0].content`."""
 
     message: str
     param: str | None = None
@@ -34,36 +34,39 @@ class Problem:
 
 
 def problem_of(error: ValidationError) -> Problem:
-    """The first thing that is wrong with a request."""
+    """The first error of a request."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "json_invalid":
         return Problem(BAD_JSON)
     param = param_of(first["loc"])
     if not param:
         return Problem(BAD_BODY)
-    code, sentence = SENTENCES.get(first["type"], ("invalid_value", _other))
-    return Problem(sentence(param, first), param, code)
+    code, message_of = MESSAGES.get(first["type"], ("invalid_value", _other))
+    return Problem(message_of(param, first), param, code)
 
 
 def param_of(loc: tuple[int | str, ...]) -> str:
-    """`("messages", 0, "content")` as `messages[0].content`, without the branches of unions."""
+    """The path of a field: `("messages", 0, "content")` becomes `messages[0].content`.
+
+    Pydantic's names for the branches of a union are left out.
+    """
     steps = (step for step in loc if not _is_branch(step))
     parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(parts).removeprefix(".")
 
 
 def _is_branch(step: int | str) -> bool:
-    """Whether pydantic means a type of a union by it, not a field: `str`, `dict[str,any]`."""
+    """Whether `step` is a type in a union, such as `str` or `dict[str,any]`, and not a field."""
     return isinstance(step, str) and (step in ("str", "int", "float", "bool") or "[" in step)
 
 
 def missing(param: str) -> Problem:
-    """A field that has to be there is not."""
+    """A required field is missing."""
     return Problem(f"Missing required parameter: '{param}'.", param, "missing_required_parameter")
 
 
 def too_long(param: str, limit: int, length: int) -> Problem:
-    """A text has more code points than it may."""
+    """A text has more code points than allowed."""
     message = (
         f"Invalid '{param}': string too long. Expected a string with maximum length {limit}, "
         f"but got a string with length {length} instead."
@@ -72,12 +75,12 @@ def too_long(param: str, limit: int, length: int) -> Problem:
 
 
 def unsupported(param: str, message: str) -> Problem:
-    """A value that means something, but not here or not yet."""
+    """A valid value that this server or this model does not support."""
     return Problem(message, param, "unsupported_value")
 
 
-def _kind(value: object) -> str:
-    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+def _type_name(value: object) -> str:
+    names: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "a boolean"),
         (int, "an integer"),
         (float, "a decimal"),
@@ -86,10 +89,10 @@ def _kind(value: object) -> str:
         (dict, "an object"),
         (type(None), "null"),
     )
-    return next((name for kind, name in kinds if isinstance(value, kind)), "something else")
+    return next((name for kind, name in names if isinstance(value, kind)), "something else")
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     text = repr(value)
     return text if len(text) <= MAX_ECHO_CHARS else text[:MAX_ECHO_CHARS] + "..."
 
@@ -99,25 +102,27 @@ def _missing(param: str, _error: ErrorDetails) -> str:
 
 
 def _wrong_type(expected: str) -> Callable[[str, ErrorDetails], str]:
-    def sentence(param: str, error: ErrorDetails) -> str:
-        got = _kind(error["input"])
+    def message(param: str, error: ErrorDetails) -> str:
+        got = _type_name(error["input"])
         return f"Invalid type for '{param}': expected {expected}, but got {got} instead."
 
-    return sentence
+    return message
 
 
 def _not_one_of(param: str, error: ErrorDetails) -> str:
     supported = str(_context(error)["expected"]).replace(" or ", ", ")
-    got = _shown(error["input"])
+    got = _short_repr(error["input"])
     return f"Invalid value for '{param}': {got}. Supported values are: {supported}."
 
 
 def _out_of_range(side: str, relation: str, key: str) -> Callable[[str, ErrorDetails], str]:
-    def sentence(param: str, error: ErrorDetails) -> str:
-        wanted = f"Expected a value {relation} {_context(error)[key]:g}"
-        return f"Invalid '{param}': {side}. {wanted}, but got {_shown(error['input'])} instead."
+    def message(param: str, error: ErrorDetails) -> str:
+        limit, got = _context(error)[key], _short_repr(error["input"])
+        shown = limit if isinstance(limit, int) else f"{limit:g}"
+        expected = f"Expected a value {relation} {shown}"
+        return f"Invalid '{param}': {side}. {expected}, but got {got} instead."
 
-    return sentence
+    return message
 
 
 def _not_finite(param: str, _error: ErrorDetails) -> str:
@@ -128,13 +133,21 @@ def _string_too_long(param: str, error: ErrorDetails) -> str:
     return too_long(param, _context(error)["max_length"], len(error["input"])).message
 
 
-def _array_length(side: str, bound: str, key: str) -> Callable[[str, ErrorDetails], str]:
-    def sentence(param: str, error: ErrorDetails) -> str:
-        wanted = f"Expected an array with {bound} length {_context(error)[key]}"
-        got = f"got an array with length {_context(error)['actual_length']}"
-        return f"Invalid '{param}': {side}. {wanted}, but {got} instead."
+def _wrong_length(side: str, bound: str, key: str) -> Callable[[str, ErrorDetails], str]:
+    def message(param: str, error: ErrorDetails) -> str:
+        context = _context(error)
+        kind = "object" if context["field_type"] == "Dictionary" else "array"
+        return (
+            f"Invalid '{param}': {kind} too {side}. Expected an {kind} with {bound} length "
+            f"{context[key]}, but got an {kind} with length {len(error['input'])} instead."
+        )
 
-    return sentence
+    return message
+
+
+def _wrong_pattern(param: str, error: ErrorDetails) -> str:
+    pattern = _context(error)["pattern"]
+    return f"Invalid value for '{param}': it must match the regular expression {pattern}"
 
 
 def _other(param: str, error: ErrorDetails) -> str:
@@ -145,9 +158,10 @@ def _context(error: ErrorDetails) -> Mapping[str, Any]:
     return error.get("ctx", {})
 
 
-Sentence = Callable[[str, "ErrorDetails"], str]
+MessageOf = Callable[[str, "ErrorDetails"], str]
 
-SENTENCES: Mapping[str, tuple[str, Sentence]] = {
+# From the error types of pydantic to a code and a message.
+MESSAGES: Mapping[str, tuple[str, MessageOf]] = {
     "missing": ("missing_required_parameter", _missing),
     "string_type": ("invalid_type", _wrong_type("a string")),
     "int_type": ("invalid_type", _wrong_type("an integer")),
@@ -162,13 +176,8 @@ SENTENCES: Mapping[str, tuple[str, Sentence]] = {
     "greater_than_equal": ("number_below_min_value", _out_of_range("number too small", ">=", "ge")),
     "less_than_equal": ("number_above_max_value", _out_of_range("number too large", "<=", "le")),
     "finite_number": ("invalid_value", _not_finite),
+    "string_pattern_mismatch": ("invalid_value", _wrong_pattern),
     "string_too_long": ("string_above_max_length", _string_too_long),
-    "too_short": (
-        "array_below_min_length",
-        _array_length("array too short", "minimum", "min_length"),
-    ),
-    "too_long": (
-        "array_above_max_length",
-        _array_length("array too long", "maximum", "max_length"),
-    ),
+    "too_short": ("array_below_min_length", _wrong_length("short", "minimum", "min_length")),
+    "too_long": ("array_above_max_length", _wrong_length("long", "maximum", "max_length")),
 }

@@ -1,4 +1,4 @@
-"""The shape that a reply is kept to: any text, any JSON object, or JSON of a schema."""
+"""The format of a reply: any text, any JSON object, or JSON that matches a schema."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ FormatType = Literal["text", "json_object", "json_schema"]
 
 
 class JsonSchema(RequestModel):
-    """A schema and its name. It is kept to whether `strict` is set or not."""
+    """A schema and its name. The reply matches it whether `strict` is set or not."""
 
     name: Annotated[str, Field(max_length=64)]
     description: str | None = None
@@ -19,7 +19,7 @@ class JsonSchema(RequestModel):
 
 
 class ResponseFormat(RequestModel):
-    """`json_schema` is needed where the type is of this name."""
+    """The type `json_schema` needs the field `json_schema`."""
 
     type: FormatType
     json_schema: JsonSchema | None = None

@@ -1,4 +1,4 @@
-"""How a text is spoken: fields of our own, the same wherever something is spoken."""
+"""How a text is spoken: extensions of this server, the same in speech and chat requests."""
 
 from typing import Annotated
 
@@ -7,19 +7,19 @@ from pydantic import BeforeValidator, Field
 from openapi.base import RequestModel, ResponseModel
 
 LENGTH_SCALE = (
-    "What every sound's length is multiplied by; the voice has its own. See also `speed`."
+    "A factor for the length of every sound. The default is that of the voice. See also `speed`."
 )
-NOISE_SCALE = "How much the sound varies; 0 is always the same. The voice has its own."
-NOISE_W = "How much the rhythm varies; 0 is always the same. The voice has its own."
-SENTENCE_SILENCE = "Seconds of silence after each sentence, line and list item; 0.2 if not given."
-SPEAKER = "One of the voice's `speakers`, by name or by number, where it has several."
+NOISE_SCALE = "How much the sound varies. With 0 it never varies. The default is that of the voice."
+NOISE_W = "How much the rhythm varies. With 0 it never varies. The default is that of the voice."
+SENTENCE_SILENCE = "Seconds of silence after each sentence, line and list item. The default is 0.2."
+SPEAKER = "One of the voice's `speakers`, by name or by number from 0. The default is 0."
 CLEAN = (
-    "Whether markup, code and addresses are taken out of the text before it is spoken; as the "
-    "server is set if not given. Numbers, dates and the like are written out either way."
+    "Whether markup, code and addresses are removed from the text before it is spoken. The default "
+    "is a setting of the server. Numbers, dates and the like are always written out as words."
 )
 CAPTIONS = (
-    "Whether events say which part of the text is heard when. Offsets are in code points of the "
-    "text that was sent, or that was written."
+    "Whether events say which part of the text is spoken when. Offsets are in code points of the "
+    "text in the request or, for a chat, of the transcript."
 )
 
 
@@ -31,8 +31,8 @@ def _as_name(speaker: object) -> object:
 SpeakerName = Annotated[str, BeforeValidator(_as_name, json_schema_input_type=str | int)]
 
 
-class SpokenStyle(RequestModel):
-    """Base of what asks for speech. None: as the voice or the server has it."""
+class SpeakingStyle(RequestModel):
+    """Base of requests for speech. None means the default of the voice or of the server."""
 
     length_scale: Annotated[
         Annotated[float, Field(ge=0.1, le=10.0)] | None, Field(description=LENGTH_SCALE)
@@ -52,8 +52,11 @@ class SpokenStyle(RequestModel):
 
 
 class Unspoken(ResponseModel):
-    """Letters of a reply that its voice cannot speak: how many, where in the transcript the first
-    is, and of which scripts."""
+    """The letters of a reply that its voice cannot speak.
+
+    `letters` is how many, `first` the position of the first one in the transcript, and `scripts`
+    the names of their scripts.
+    """
 
     letters: int
     first: int
@@ -61,7 +64,7 @@ class Unspoken(ResponseModel):
 
 
 class SpokenWord(ResponseModel):
-    """Code points `start` to `end` of the text are heard from `start_s` to `end_s` of the sound."""
+    """Code points `start` to `end` of the text, spoken from `start_s` to `end_s` in the audio."""
 
     start: int
     end: int
@@ -70,7 +73,7 @@ class SpokenWord(ResponseModel):
 
 
 class SpokenPiece(ResponseModel):
-    """A piece that is heard in this event's sound, and the words that begin in it."""
+    """A piece of the text that is spoken in this event's audio, and the words that start in it."""
 
     start: int
     end: int

@@ -1,6 +1,6 @@
 """`POST /v1/audio/speech`: the request, and the events of `stream_format: "sse"`.
 
-`seed`, `language`, `timeout_s` and what `SpokenStyle` has are fields of our own.
+`seed`, `language`, `timeout_s` and the fields of `SpeakingStyle` are extensions of this server.
 """
 
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from openapi.base import ResponseModel, Seed
-from openapi.speaking_style import SpokenPiece, SpokenStyle
+from openapi.speaking_style import SpeakingStyle, SpokenPiece
 from openapi.voice import VoiceName
 
 EXAMPLE: JsonDict = {
@@ -20,18 +20,18 @@ EXAMPLE: JsonDict = {
     "stream_format": "audio",
 }
 INPUT = (
-    "The text. At most 4096 code points under the names of OpenAI's models, else as many as the "
-    "server is set to. There must be something to speak in it."
+    "The text. At most 4096 code points if `model` is a name of OpenAI's models; otherwise the "
+    "limit is a setting of the server. It must contain something to speak."
 )
 INSTRUCTIONS = (
-    "How to speak, or the voice that is to speak, for models that follow it: Qwen3-TTS CustomVoice "
-    "(1.7B) and VoiceDesign. Others take it without effect, as OpenAI's tts-1 does."
+    "How to speak, or a description of the voice. Qwen3-TTS CustomVoice (1.7B) and VoiceDesign "
+    "follow it. Other models ignore it, as OpenAI's tts-1 does."
 )
 
 SpeechFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 
-class SpeechRequest(SpokenStyle):
+class SpeechRequest(SpeakingStyle):
     """What to speak, and how."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
@@ -51,7 +51,7 @@ class SpeechRequest(SpokenStyle):
 
 
 class SpeechUsage(ResponseModel):
-    """What a speech counts as; the total is the sum."""
+    """The usage of a speech. The total is the sum."""
 
     input_tokens: int
     output_tokens: int
@@ -59,8 +59,10 @@ class SpeechUsage(ResponseModel):
 
 
 class SpeechDelta(ResponseModel):
-    """A piece of the file, in base64; all pieces joined are the file. `captions`, where they are
-    wanted: what is heard in the sound that was made since the event before."""
+    """A part of the audio file, in base64. The parts of all events joined are the file.
+
+    `captions`, if requested, say what is spoken in the audio since the previous event.
+    """
 
     type: Literal["speech.audio.delta"]
     audio: str

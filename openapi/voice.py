@@ -1,4 +1,4 @@
-"""A voice as requests name it, by name or as `{"id": name}`, and as the list of voices shows it."""
+"""Voices: how requests name them, how they are listed, and how they are uploaded."""
 
 from typing import Annotated, Literal
 
@@ -8,14 +8,14 @@ from openapi.base import RequestModel, ResponseModel
 
 VOICE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 TRANSCRIPT = (
-    "What is said in the recording, word by word. With it the speech goes on from the recording; "
-    "without it only the voice's sound is taken over."
+    "The exact words of the recording. With them, the speech continues the recording. Without "
+    "them, only the sound of the voice is copied."
 )
-CONSENT = "Taken, as OpenAI's clients send it, and not looked at."
+CONSENT = "Ignored. OpenAI's clients send it."
 
 
 class VoiceId(RequestModel):
-    """The object form of a voice."""
+    """A voice by its id, which is the same as its name."""
 
     id: str
 
@@ -28,9 +28,11 @@ VoiceName = Annotated[str, BeforeValidator(_name_of, json_schema_input_type=str 
 
 
 class Voice(ResponseModel):
-    """One voice. `languages` are those that it speaks. `aliases` are other names under which it is
-    accepted; `speakers` are there where it has several, and `license` where its model card names
-    one."""
+    """One voice. `languages` are the languages that it speaks, `aliases` its other names.
+
+    `speakers` is empty if the voice has only one speaker. `license` is null if the model card names
+    none.
+    """
 
     id: str
     name: str
@@ -47,9 +49,9 @@ class Voice(ResponseModel):
 
 
 class VoiceUpload(RequestModel):
-    """A voice to be copied, beside the file `audio_sample`. `language` is a BCP 47 tag."""
+    """A voice to clone. The file `audio_sample` is uploaded with it. `language` is a BCP 47 tag."""
 
-    name: Annotated[str, Field(pattern=VOICE_NAME, description="A name that nobody has yet.")]
+    name: Annotated[str, Field(pattern=VOICE_NAME, description="A name that no voice has yet.")]
     transcript: Annotated[
         Annotated[str, Field(max_length=4096)] | None, Field(description=TRANSCRIPT)
     ] = None
@@ -58,7 +60,7 @@ class VoiceUpload(RequestModel):
 
 
 class CreatedVoice(ResponseModel):
-    """A voice that was added; it is asked for by its id, which is its name."""
+    """An uploaded voice. Requests use its id, which is the same as its name."""
 
     object: Literal["audio.voice"]
     id: str
@@ -67,7 +69,7 @@ class CreatedVoice(ResponseModel):
 
 
 class DeletedVoice(ResponseModel):
-    """A voice that was removed."""
+    """A voice that was deleted."""
 
     object: Literal["audio.voice.deleted"]
     id: str
@@ -75,7 +77,7 @@ class DeletedVoice(ResponseModel):
 
 
 class VoiceList(ResponseModel):
-    """The list under the two names by which clients look for it."""
+    """All voices. `voices` and `data` are the same list, as clients look for either name."""
 
     object: Literal["list"]
     voices: list[Voice]

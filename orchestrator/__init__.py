@@ -1,12 +1,12 @@
-"""One request's life: its state and transitions, the gate, prewarm, deadlines, streams.
+"""One request's life: its state and transitions, the gate, prewarming, deadlines, streams.
 
-Knows stages only by their handles and never sees a chunk that travels between them.
+It knows stages only by their handles, and never sees a chunk that travels between them. Begin with
+`orchestrator.py`, then `dispatcher.py` and `state.py`.
 """
 
 from orchestrator.admission import Admission
-from orchestrator.async_chunk import AsyncChunkOrchestrator
+from orchestrator.orchestrator import AsyncChunkOrchestrator, Orchestrator
 from orchestrator.record import RequestRecord, StageRecord
-from orchestrator.sequential import Orchestrator
 from orchestrator.state import OrchOutput, ReqState
 from orchestrator.stream import OutputStream
 from orchestrator.supervisor import Patience, Supervisor

@@ -1,8 +1,9 @@
-"""Is there room? `max_running` requests run, `max_waiting` wait for a time, and the rest are told.
+"""Admission: `max_running` requests run, `max_waiting` wait for a time, the rest are refused.
 
-Waiting requests start round-robin by key, first come first served within a key; a key may hold its
-share of the waiting places, and more until another key asks for its own. Shared by all
-orchestrators of a server. Belongs to the event loop.
+Waiting requests start round-robin by key, and first come first served within a key. A key may
+hold its share of the waiting places (all places ÷ keys that wait); it may hold more until another
+key asks for its share. All orchestrators of a server share one admission. It is used in the event
+loop's thread only.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionStats:
-    """What metrics show. `oldest_wait_s` is how long the first in line has waited."""
+    """For metrics. `oldest_wait_s`: how long the request that waits longest has waited."""
 
     num_running: int
     num_waiting: int
@@ -31,20 +32,20 @@ class AdmissionStats:
 
 @dataclass(slots=True)
 class Ticket:
-    """The right to run `places` requests; given back once, by `release`."""
+    """The right to run `places` requests. `release` gives it back, once."""
 
     places: int
     _give_back: Callable[[int], None]
     _held: bool = True
 
     def release(self) -> None:
-        """Give the places back; a second call does nothing."""
+        """Give the places back. A second call does nothing."""
         if self._held:
             self._held = False
             self._give_back(self.places)
 
     def split(self) -> list[Ticket]:
-        """The same places as tickets of one place each; this one is spent."""
+        """One ticket for each place. This ticket is spent."""
         self._held = False
         return [Ticket(1, self._give_back) for _ in range(self.places)]
 
@@ -53,15 +54,16 @@ class Ticket:
 class _Waiting:
     key: str
     places: int
-    told: asyncio.Event = field(default_factory=asyncio.Event)
+    decided: asyncio.Event = field(default_factory=asyncio.Event)
     since: float = field(default_factory=time.monotonic)
-    turned_away: bool = False  # else admitted, once told
+    evicted: bool = False  # otherwise admitted, once `decided`
 
 
 class Admission:
-    """See above. A key is whatever stands for a caller; without keys all have the same.
+    """Hands out places. A key stands for a caller; callers without one share the key "".
 
-    `max_running` may be set while nobody is in. Nobody waits longer than `max_wait_s`.
+    `max_running` may be changed while no request is running or waiting. No request waits longer
+    than `max_wait_s`; None is no limit.
     """
 
     def __init__(self, max_running: int, max_waiting: int, max_wait_s: float | None = None) -> None:
@@ -70,34 +72,34 @@ class Admission:
         self._max_wait_s = max_wait_s
         self._num_running = 0
         self._num_refused = 0
-        self._lines: dict[str, deque[_Waiting]] = {}  # in the order in which keys are served
+        self._queues: dict[str, deque[_Waiting]] = {}  # by key, the next to be served first
 
     async def enter(self, key: str = "", places: int = 1) -> Ticket:
-        """Wait for `places` at once. OverloadedError where there is no room to wait, or none to run
-        in time.
+        """Wait until `places` are free at once, and take them.
 
-        A call that is cancelled while it waits leaves the line.
+        Raises OverloadedError if no waiting place is left for the key, or if the wait takes longer
+        than `max_wait_s`. A call that is cancelled while it waits leaves the queue.
         """
-        if not self._lines and self._num_running + places <= self.max_running:
+        if not self._queues and self._num_running + places <= self.max_running:
             self._num_running += places
-            return Ticket(places, self._leave)
-        self._make_room(key, places)
+            return Ticket(places, self._give_back_places)
+        self._free_waiting_places(key, places)
         waiting = _Waiting(key, places)
-        self._lines.setdefault(key, deque()).append(waiting)
-        self._admit_waiting()  # one that was turned away may have been in the way
+        self._queues.setdefault(key, deque()).append(waiting)
+        self._admit_waiting()  # one that was evicted may have blocked it
         try:
             async with asyncio.timeout(self._max_wait_s):
-                await self._turn(waiting)
+                await self._wait(waiting)
         except TimeoutError:
             self._num_refused += 1
             raise OverloadedError(f"no place was free for {self._max_wait_s:g} s") from None
-        if waiting.turned_away:
+        if waiting.evicted:
             self._refuse()
-        return Ticket(places, self._leave)
+        return Ticket(places, self._give_back_places)
 
     def stats(self) -> AdmissionStats:
-        """Counts, now."""
-        waiting = [item for line in self._lines.values() for item in line]
+        """The numbers as they are now."""
+        waiting = [item for queue in self._queues.values() for item in queue]
         now = time.monotonic()
         oldest = min((item.since for item in waiting), default=now)
         return AdmissionStats(
@@ -107,65 +109,68 @@ class Admission:
             now - oldest,
         )
 
-    def _make_room(self, key: str, places: int) -> None:
-        """In the line, where the last of a key with more than its share go. OverloadedError."""
-        num_waiting = {k: sum(item.places for item in line) for k, line in self._lines.items()}
+    def _free_waiting_places(self, key: str, places: int) -> None:
+        """Free waiting places for `key`: evict the newest of keys that hold more than their share.
+
+        Raises OverloadedError if that does not suffice.
+        """
+        num_waiting = {k: sum(item.places for item in queue) for k, queue in self._queues.items()}
         share = max(1, self._max_waiting // len({*num_waiting, key}))
         num_left = self._max_waiting - sum(num_waiting.values())
         if places > self.max_running or num_waiting.get(key, 0) + places > share:
             self._refuse()
         while num_left < places:
-            greedy = max(num_waiting, key=lambda k: num_waiting[k], default=key)
-            if num_waiting.get(greedy, 0) <= share:
+            largest = max(num_waiting, key=lambda k: num_waiting[k], default=key)
+            if num_waiting.get(largest, 0) <= share:
                 self._refuse()
-            last = self._lines[greedy][-1]
-            self._turn_away(last)
-            num_waiting[greedy] -= last.places
+            last = self._queues[largest][-1]
+            self._evict(last)
+            num_waiting[largest] -= last.places
             num_left += last.places
 
     def _refuse(self) -> NoReturn:
         self._num_refused += 1
         raise OverloadedError("the server is at its limit of running and waiting requests")
 
-    def _turn_away(self, waiting: _Waiting) -> None:
-        self._drop(waiting)
-        waiting.turned_away = True
-        waiting.told.set()
+    def _evict(self, waiting: _Waiting) -> None:
+        self._dequeue(waiting)
+        waiting.evicted = True
+        waiting.decided.set()
 
-    async def _turn(self, waiting: _Waiting) -> None:
+    async def _wait(self, waiting: _Waiting) -> None:
         try:
-            await waiting.told.wait()
+            await waiting.decided.wait()
         except asyncio.CancelledError:
-            self._withdraw(waiting)
+            self._cancel(waiting)
             raise
 
-    def _leave(self, places: int) -> None:
+    def _give_back_places(self, places: int) -> None:
         self._num_running -= places
         self._admit_waiting()
 
     def _admit_waiting(self) -> None:
-        while self._lines:
-            key, line = next(iter(self._lines.items()))
-            if self._num_running + line[0].places > self.max_running:
+        while self._queues:
+            key, queue = next(iter(self._queues.items()))
+            if self._num_running + queue[0].places > self.max_running:
                 return
-            first = line.popleft()
-            del self._lines[key]
-            if line:
-                self._lines[key] = line  # the key goes to the end of the round
+            first = queue.popleft()
+            del self._queues[key]
+            if queue:
+                self._queues[key] = queue  # the key goes to the end of the round
             self._num_running += first.places
-            first.told.set()
+            first.decided.set()
 
-    def _withdraw(self, waiting: _Waiting) -> None:
-        if waiting.turned_away:
+    def _cancel(self, waiting: _Waiting) -> None:
+        if waiting.evicted:
             return
-        if waiting.told.is_set():
-            self._leave(waiting.places)  # admitted and cancelled in the same turn
+        if waiting.decided.is_set():
+            self._give_back_places(waiting.places)  # admitted and cancelled in the same turn
             return
-        self._drop(waiting)
+        self._dequeue(waiting)
         self._admit_waiting()
 
-    def _drop(self, waiting: _Waiting) -> None:
-        line = self._lines[waiting.key]
-        line.remove(waiting)
-        if not line:
-            del self._lines[waiting.key]
+    def _dequeue(self, waiting: _Waiting) -> None:
+        queue = self._queues[waiting.key]
+        queue.remove(waiting)
+        if not queue:
+            del self._queues[waiting.key]

@@ -1,4 +1,4 @@
-"""What the dispatcher hears. Everything that can move a request's state comes through here."""
+"""The dispatcher's events: everything that can move a request's state is one of these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A stage gave an output."""
+    """A stage reported an output."""
 
     stage_id: int
     output: StageOutput
@@ -19,7 +19,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A stage's worker is gone, and with it everything it held."""
+    """All workers of a stage are gone, and with them every request that they held."""
 
     stage_id: int
     cause: Exception
@@ -27,14 +27,14 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class Revived:
-    """A stage's worker runs again, with nothing of before."""
+    """A stage has a worker again, which holds no request."""
 
     stage_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
-    """A stage was told to abort: it holds nothing of the request any more, or it is `silent`."""
+    """A stage acknowledged an abort, so it holds nothing of the request, or it stayed `silent`."""
 
     stage_id: int
     request_id: str
@@ -43,7 +43,7 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The request must end early: its client left, its time is over, or a submit failed."""
+    """A request must end early: its client left, its deadline passed, or a submit failed."""
 
     request_id: str
     error: Exception
@@ -52,7 +52,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Undrained:
-    """The terminal is built, and some stage did not report within the drain time."""
+    """The terminal is held, and a stage did not report within the drain time."""
 
     request_id: str
 

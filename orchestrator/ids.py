@@ -1,7 +1,7 @@
 """Internal request ids: a random epoch for each start of the server, and a counter.
 
-Never used twice, whatever ids clients send, so a late chunk or output of an old request cannot
-reach a new one (I5).
+No id is used twice, whatever ids clients send, so a late chunk or output of an old request
+cannot reach a new one (I5).
 """
 
 import itertools
@@ -12,5 +12,5 @@ _counter = itertools.count()
 
 
 def new_request_id() -> str:
-    """An id that no request had before."""
+    """An id that no request has had before."""
     return f"{_epoch}-{next(_counter)}"

@@ -1,7 +1,7 @@
-"""What is noted of a request's life: when each stage began and ended, and what the gate did.
+"""The record of a request's life: when each stage began and ended, and what the gate did.
 
-Plain times of the event loop's clock, in seconds; None is what has not happened. Holds nothing of
-what was asked or answered, so it may be kept when the request is gone.
+Times are of the event loop's clock, in seconds; None means that it has not happened. A record holds
+no prompt and no output, so it may be kept after the request has ended.
 """
 
 from __future__ import annotations
@@ -19,23 +19,26 @@ Ending = Literal["finished", "failed", "aborted", "silent", "died"]
 
 @dataclass(slots=True)
 class StageRecord:
-    """One stage of a request. `work` is what its worker tells, None where it tells nothing."""
+    """One stage of a request. `work` grows as its worker reports; None if it reports no work."""
 
     submitted_at: float | None = None
-    aborted_at: float | None = None  # it was told to stop
-    finished_at: float | None = None  # it holds nothing any more
+    aborted_at: float | None = None  # the abort was sent
+    finished_at: float | None = None  # it holds nothing of the request any more
     ending: Ending | None = None
     work: StageWork | None = None
 
     def end(self, ending: Ending, now: float) -> None:
-        """It is over; only the first end counts."""
+        """Note how the stage ended. Only the first call counts."""
         if self.ending is None:
             self.ending, self.finished_at = ending, now
 
 
 @dataclass(slots=True)
 class RequestRecord:
-    """One request. `held`: the terminal waited for other stages, from `all_final_at` on."""
+    """One request. `held`: the terminal waited for other stages, from `all_final_at` on.
+
+    `on_end` is called once, a loop turn after the terminal went out.
+    """
 
     request_id: str
     index: int
@@ -44,7 +47,7 @@ class RequestRecord:
     stages: tuple[StageRecord, ...]
     all_final_at: float | None = None
     held: bool = False
-    closed_at: float | None = None  # it began to end early
+    closed_at: float | None = None  # it began to end early (error, abort or deadline)
     ended_at: float | None = None  # the terminal went out
     error: str | None = None
     on_end: Callable[[], None] | None = None

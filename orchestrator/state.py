@@ -1,7 +1,7 @@
 """A request's state and the gate: what the client gets, and when its last output goes out.
 
-The transition table is `ReqState.admit`. It is pure: it moves this one state and says what to do,
-and never waits. Only the dispatcher calls it, so a request has one owner.
+The transition table is `ReqState.admit`. It is pure: it moves this one state, says
+what to do, and never waits. Only the dispatcher calls it, so a request has one owner.
 
     running ──all final, not all done──> holding (`pending_final`) ──all done──> gone
     running ──all final and all done───────────────────────────────────────────> gone
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OrchOutput:
-    """What the client side gets. `finished` is True on exactly one, the last of its request.
+    """What the client side gets. `finished` is True on exactly one output, the request's last.
 
-    `index` is the request's place in its group, 0 where it is alone.
+    `index` is the request's number in its group; 0 for a single request.
     """
 
     request_id: str
@@ -39,18 +39,18 @@ class OrchOutput:
 
 
 class Verdict(Enum):
-    """What the gate says about one output."""
+    """What to do with one output."""
 
-    SEND = auto()  # hand it on, finished=False
-    LAST = auto()  # `pending_final` may go out now, then the state goes
-    HOLD = auto()  # `pending_final` was built by this output and waits for the other stages
+    SEND = auto()  # to the client, with finished=False
+    LAST = auto()  # send `pending_final`, then remove the state
+    HOLD = auto()  # this output became `pending_final`, which waits for the other stages
     NOTHING = auto()
-    DROP = auto()  # it comes after the terminal was built: not sent, counted
+    DROP = auto()  # the terminal is built already: do not send it, count it
 
 
 @dataclass(slots=True)
 class ReqState:
-    """All that the orchestrator keeps of a request. `emit` hands an output to its reader."""
+    """All that the orchestrator keeps of a request. `emit` gives an output to its reader."""
 
     request_id: str
     prompt: Any
@@ -61,10 +61,10 @@ class ReqState:
     submitted: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
     pending_final: OrchOutput | None = None
-    closing: bool = False  # it ended early: outputs are discarded, `pending_final` is the error
-    aborting: bool = False  # stages that have not finished were told to stop
+    closing: bool = False  # it ends early: outputs are discarded, `pending_final` is the error
+    aborting: bool = False  # stages that have not finished are being aborted
     deadline: asyncio.TimerHandle | None = None
-    bound: asyncio.TimerHandle | None = None  # on the wait for stages once the terminal is built
+    drain_timer: asyncio.TimerHandle | None = None  # runs while the terminal is held
     stage_data: dict[int, list[Any]] = field(default_factory=dict)  # first form only
     ticket: Ticket | None = None  # its place among the running requests
     index: int = 0  # in its group
@@ -80,7 +80,7 @@ class ReqState:
         return self.submitted <= self.finished
 
     def admit(self, stage_id: int, output: StageOutput) -> Verdict:
-        """Pass one output through the gate (the table in architecture.md, row by row)."""
+        """Pass one output through the gate (the table of the gate in docs/architecture.md)."""
         if output.finished:
             self.finished.add(stage_id)
         if stage_id not in self.final or self.closing:
@@ -93,12 +93,12 @@ class ReqState:
         return Verdict.LAST if self.all_done else Verdict.HOLD
 
     def release(self) -> Verdict:
-        """LAST if the terminal is built and all stages are in, else NOTHING."""
+        """LAST if the terminal is built and all stages have finished, otherwise NOTHING."""
         ready = self.pending_final is not None and self.all_done
         return Verdict.LAST if ready else Verdict.NOTHING
 
     def close(self, error: Exception, stage_id: int) -> None:
-        """End early: from now on outputs are discarded and the terminal is this error."""
+        """End early: from now on outputs are discarded, and the terminal is this error."""
         self.closing = True
         self.pending_final = self.output(stage_id, None, finished=True, error=error)
 
@@ -109,7 +109,7 @@ class ReqState:
         return OrchOutput(self.request_id, stage_id, data, finished, error, self.index)
 
     def cancel_timers(self) -> None:
-        """Nothing wakes up for this request any more."""
-        for timer in (self.deadline, self.bound):
+        """Stop all timers of this request."""
+        for timer in (self.deadline, self.drain_timer):
             if timer is not None:
                 timer.cancel()

@@ -1,4 +1,4 @@
-"""What an orchestrator counts. Plain numbers, read by whoever shows them."""
+"""What an orchestrator counts. Metrics and tests read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOLD_BOUNDS_S = (0.0, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 
 @dataclass(slots=True)
 class StageStats:
-    """Of one stage: outputs that came too late, and aborts. `silent` ones got no answer in time."""
+    """Of one stage: dropped late outputs, aborts, and aborts without an answer in time."""
 
     num_dropped: int = 0
     num_aborts: int = 0
@@ -22,7 +22,7 @@ class StageStats:
 
 
 class OrchestratorStats:
-    """Of all requests. `hold_s`: how long terminals waited in the gate, 0 for most."""
+    """Of all requests. `hold_s`: how long the gate held each terminal; 0 for most."""
 
     def __init__(self, num_stages: int) -> None:
         self.stages = tuple(StageStats() for _ in range(num_stages))

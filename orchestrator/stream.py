@@ -1,7 +1,7 @@
-"""The outputs of a request, or of a group of them, as their reader sees them.
+"""The outputs of a request, or of a group of requests, as an async iterator.
 
-In order for each request, ended by the last terminal. Coming back for the next output says that
-the one before is consumed, and returns its credit. Does not know how the requests are run.
+The outputs of each request come in order; the iterator ends after the last terminal. Asking for the
+next output means that the one before is consumed, which returns its credit to the stage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class OutputStream:
     """An async iterator over the outputs of `request_ids`; the last of each has `finished=True`.
 
-    `records` are those of the requests, which go on being written to until each has ended.
+    `records` are those of the requests. Each is still written to until its request has ended.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Starts a stage's worker again after it died, with growing pauses, for as long as the server runs.
+"""Restarts workers that died, with exponential backoff, for as long as the server runs.
 
-A worker that did not acknowledge an abort, and gives no other sign of life for a while, is ended by
-force; it then comes back like any other. Knows nothing of requests: the orchestrator fails those.
+A worker that neither acknowledges an abort nor reports anything for a while is killed, and then
+restarted like any other. Requests are not its business: the orchestrator fails those.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ class Supervised(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait, in seconds: before the first restart, at most, and with a silent worker.
+    """How long a supervisor waits, in seconds.
 
-    A worker that ran for `calm_s` is restarted as promptly as the first time.
+    Before a restart it waits `first_pause_s`, then twice as long each time, at most `max_pause_s`.
+    A worker that ran for `calm_s` starts with the first pause again. `start_s` limits one start,
+    `silence_s` how long a worker that owes an acknowledgement may report nothing.
     """
 
     first_pause_s: float = 0.5
@@ -60,7 +62,7 @@ class Patience:
 
 
 class Supervisor:
-    """Watches `workers` while `run` runs."""
+    """Keeps `workers` up while `run` runs."""
 
     def __init__(self, workers: Sequence[Supervised], patience: Patience | None = None) -> None:
         self._workers = {worker.name: worker for worker in workers}
@@ -68,13 +70,13 @@ class Supervisor:
         self._suspected: set[str] = set()
 
     async def run(self) -> None:
-        """Until cancelled, or until every worker was told to stop."""
+        """Keep the workers up until cancelled, or until every worker was told to stop."""
         async with anyio.create_task_group() as tasks:
             for worker in self._workers.values():
                 tasks.start_soon(self._keep_up, worker)
 
     def suspect(self, names: Iterable[str]) -> None:
-        """Aborts were not acknowledged in time: end these workers unless they show life soon."""
+        """Kill each of these workers that reports nothing for `silence_s`: aborts are overdue."""
         loop = asyncio.get_running_loop()
         for name in set(names) - self._suspected:
             self._suspected.add(name)

@@ -1,4 +1,4 @@
-"""The app: routes, the handlers that answer errors, and the service's life as the lifespan."""
+"""The ASGI app: routes, middleware and error handlers. Its lifespan runs the service."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ if TYPE_CHECKING:
 
 
 def create_app(service: Service) -> ASGIApp:
-    """The whole application as ASGI. Raises SettingsError where the keys cannot be read."""
-    # Streams that run may finish on shutdown.
+    """The complete application. Raises SettingsError if the API keys cannot be read."""
+    # Streams that still run at shutdown may finish.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
-    watch, settings = Observer(service, VERSION), service.settings
-    api = create_api(service, watch)
+    observer, settings = Observer(service, VERSION), service.settings
+    api = create_api(service, observer)
     app: ASGIApp = Auth(Methods(api, list(_routes_of(api))), keys_of(settings))
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    app = RequestLog(app, watch)
+    app = RequestLog(app, observer)
     return RootPath(app, settings.root_path) if settings.root_path else app
 
 
-def create_api(service: Service, watch: Observer) -> FastAPI:
-    """The routes and handlers, without the outermost layer."""
+def create_api(service: Service, observer: Observer) -> FastAPI:
+    """The routes and error handlers, without the middleware."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.running(), watch.running():
+        async with service.running(), observer.running():
             yield
 
     api = FastAPI(
@@ -90,9 +90,9 @@ def create_api(service: Service, watch: Observer) -> FastAPI:
         api.include_router(routes(service))
     api.include_router(document_routes())
     api.include_router(playground_routes())
-    api.include_router(metrics_routes(watch))
+    api.include_router(metrics_routes(observer))
     if service.settings.debug_routes:
-        api.include_router(debug_routes(watch))
+        api.include_router(debug_routes(observer))
     for kind in (RefusedError, OmniError, ClientDisconnect, Exception):
         api.add_exception_handler(kind, _answer)
     api.add_exception_handler(HTTPException, _answer_http)
@@ -119,7 +119,7 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 
 
 async def _answer_validation(request: Request, error: Exception) -> Response:
-    """A parameter of the URL that is wrong; bodies are checked in `body.py`."""
+    """Answer a wrong parameter of the URL. Bodies are checked in `http/body.py`."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     param = param_of(first["loc"][1:])

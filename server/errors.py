@@ -1,19 +1,19 @@
-"""What goes wrong, and the one table that turns it into a status and a body.
+"""The server's errors, and the one table that turns errors into a status and a body.
 
 ServerError
-├── RefusedError        the request is wrong, and the client can see how
-│   ├── UnknownModelError   it names a model that is not here
-│   ├── UnknownVoiceError   it names a voice that was not added
+├── RefusedError        the request is wrong; the client is told what to change
+│   ├── UnknownModelError   it names a model that is not served
+│   ├── UnknownVoiceError   it names a voice that was not uploaded
 │   ├── UnknownResponseError  it names a response that is not stored
-│   ├── UnknownTimelineError  it names a request that is not remembered
-│   ├── TooLargeError       its body is larger than the server takes
-│   ├── NoKeyError          it has no API key, and the server asks for one
-│   └── WrongKeyError       its API key is none of the server's
-├── StalledReaderError  the client takes nothing any more
-└── BrokenStreamError   a stream had begun; its client has been told what it can be told
+│   ├── UnknownTimelineError  it names a request whose timeline is not kept
+│   ├── TooLargeError       its body is larger than the limit
+│   ├── NoKeyError          it has no API key, and the server requires one
+│   └── WrongKeyError       its API key is not one of the server's
+├── StalledReaderError  the client has stopped reading
+└── BrokenStreamError   the response failed after its first byte
 
-The errors of the stages below (`stages/contract/errors.py`) are translated by the same table. What
-is not in it is a defect: 500, and nothing of it is shown.
+The errors of the stages (`stages/contract/errors.py`) are in the same table. Any other exception is
+a bug: the answer is 500, without details.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ SORRY = "The server had an error while processing your request. Sorry about that
 
 
 class ServerError(Exception):
-    """Base of the tree."""
+    """Base class of the server's errors."""
 
 
 class RefusedError(ServerError):
-    """A request that cannot be served as it is."""
+    """A request that cannot be served as it is. `problem` tells the client why."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -64,7 +64,7 @@ class RefusedError(ServerError):
 
 
 class UnknownModelError(RefusedError):
-    """No model of this name is served."""
+    """No model with this name is served."""
 
     def __init__(self, name: str) -> None:
         message = f"The model '{name[:MAX_ECHO_CHARS]}' does not exist"
@@ -72,7 +72,7 @@ class UnknownModelError(RefusedError):
 
 
 class UnknownVoiceError(RefusedError):
-    """No voice of this name was added."""
+    """No voice with this name was uploaded."""
 
     def __init__(self, name: str) -> None:
         message = f"No voice '{name[:MAX_ECHO_CHARS]}' was added"
@@ -80,7 +80,7 @@ class UnknownVoiceError(RefusedError):
 
 
 class UnknownResponseError(RefusedError):
-    """No response of this id is stored, or not any more."""
+    """No response with this id is stored (any more)."""
 
     def __init__(self, response_id: str) -> None:
         message = f"Response with id '{response_id[:MAX_ECHO_CHARS]}' not found."
@@ -88,7 +88,7 @@ class UnknownResponseError(RefusedError):
 
 
 class UnknownTimelineError(RefusedError):
-    """No request of this id is remembered, or not any more."""
+    """No timeline of a request with this id is kept (any more)."""
 
     def __init__(self, request_id: str) -> None:
         message = f"Request with id '{request_id[:MAX_ECHO_CHARS]}' not found."
@@ -96,37 +96,37 @@ class UnknownTimelineError(RefusedError):
 
 
 class TooLargeError(RefusedError):
-    """A body over the limit."""
+    """A body of more than `max_bytes`."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(Problem(f"The request body is larger than {max_bytes} bytes."))
 
 
 class StalledReaderError(ServerError):
-    """A reader that has taken nothing for the time that a setting gives him."""
+    """A client that read nothing for longer than the setting `stall_s`."""
 
 
 class NoKeyError(RefusedError):
-    """A request without a key."""
+    """A request without an API key."""
 
     def __init__(self) -> None:
         super().__init__(Problem(NO_KEY))
 
 
 class WrongKeyError(RefusedError):
-    """A key that the server does not know. It is not repeated."""
+    """An API key that the server does not know. The message does not repeat it."""
 
     def __init__(self) -> None:
         super().__init__(Problem("Incorrect API key provided.", None, "invalid_api_key"))
 
 
 class BrokenStreamError(ServerError):
-    """Raised to have the connection dropped, so that no client takes what it got for the whole."""
+    """Raised to drop the connection, so that no client takes a partial response as complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How one class of errors is answered. `message` None tells the error's own."""
+    """How one class of errors is answered. With `message` None the error's own message is sent."""
 
     status: int
     type: str
@@ -183,7 +183,7 @@ TABLE: Mapping[type[Exception], Row] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An error as the client gets it."""
+    """The answer to an error, as the client gets it."""
 
     status: int
     body: ErrorEnvelope
@@ -191,7 +191,7 @@ class Answer:
 
 
 def answer_to(error: Exception) -> Answer:
-    """Look an error up by the nearest class of its tree."""
+    """The answer to an error, by the nearest of its base classes in the table."""
     row = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
     problem = error.problem if isinstance(error, RefusedError) else Problem(str(error))
     message, code = row.message or problem.message, row.code or problem.code
@@ -200,7 +200,7 @@ def answer_to(error: Exception) -> Answer:
 
 
 def answer_to_http(error: HTTPException, method: str, path: str) -> Answer:
-    """What the router refuses: a URL or a method that is not there."""
+    """The answer to an error of the router: unknown URL or wrong method."""
     messages = {
         404: f"Invalid URL ({method} {path})",
         405: f"Invalid method for URL ({method} {path})",
@@ -211,7 +211,7 @@ def answer_to_http(error: HTTPException, method: str, path: str) -> Answer:
 
 
 def log_failure(error: Exception) -> None:
-    """Note a failure of ours by its kinds: a message may hold what the user sent."""
+    """Log a failure by its classes only: its message may contain text of the user."""
     cause = error.__cause__
     log.warning(
         "failure", error=type(error).__name__, cause=type(cause).__name__ if cause else None
@@ -220,5 +220,5 @@ def log_failure(error: Exception) -> None:
 
 
 def envelope(message: str, kind: str, param: str | None, code: str | None) -> ErrorEnvelope:
-    """The body of an error, with all its keys."""
+    """The body of an error. All four keys are always there."""
     return ErrorEnvelope(error=ErrorDetail(message=message, type=kind, param=param, code=code))

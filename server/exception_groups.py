@@ -1,4 +1,4 @@
-"""Task groups whose one failure is raised as itself, for callers who do not know of the group."""
+"""Unwraps the single error of a task group, for callers that do not know about the group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def ungrouped() -> Iterator[None]:
-    """Raise the one exception of a task group as itself."""
+    """Raise the exception itself if a task group failed with exactly one."""
     try:
         yield
     except BaseExceptionGroup as group:

@@ -1,4 +1,4 @@
-"""Runs the app on a socket until it is told to stop, or until the models fail to start."""
+"""Runs the app on a socket until a signal stops it, or until the models fail to start."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BACKLOG = 2048
-CLEANUP_S = 5  # for the ends of requests to reach their clients
+CLEANUP_S = 5  # for the last bytes of requests to reach their clients
 
 
 def listen(settings: Settings) -> socket.socket:
-    """A listening socket, before anything is loaded. Raises OSError where the address is taken."""
+    """A listening socket, opened before models load. Raises OSError if the address is in use."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # asyncio turns Nagle's algorithm off only where the protocol is named: 44 ms a response.
+    # asyncio sets TCP_NODELAY only if the protocol is given; without it a response takes 44 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if sys.platform == "linux":  # a reader that was cut off never takes what is still buffered
+        if sys.platform == "linux":  # drops clients that never read what is buffered for them
             stall_ms = round(1000 * settings.stall_s)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall_ms)
         listener.bind((settings.host, settings.port))
@@ -48,8 +48,8 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def note_openness(settings: Settings) -> None:
-    """Say it where nothing but the address keeps others out. Raises SettingsError."""
+def log_who_may_connect(settings: Settings) -> None:
+    """Log who can use a server without API keys. Raises SettingsError for a bad keys file."""
     if keys_of(settings):
         return
     if is_loopback(settings.host):
@@ -59,7 +59,7 @@ def note_openness(settings: Settings) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is one that only this machine can reach."""
+    """Whether only this machine can connect to `host`."""
     if host == "localhost":
         return True
     try:
@@ -69,16 +69,16 @@ def is_loopback(host: str) -> bool:
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers: it would end the process by the signal, not with 0."""
+    """uvicorn without its signal handlers, which would end the process with a bad status."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are `serve`'s."""
+        """Do nothing: `serve` handles the signals."""
         yield
 
 
 def uvicorn_server(service: Service) -> uvicorn.Server:
-    """The web server, as it is always run."""
+    """The web server of `service`, with its settings."""
     config = uvicorn.Config(
         create_app(service),
         http=limited_protocol(service.settings),
@@ -88,7 +88,7 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nothing here asks who the client is, or by which scheme it came
+        proxy_headers=False,  # nothing here uses the client's address or scheme
         backlog=BACKLOG,
         ssl_certfile=service.settings.ssl_certfile,
         ssl_keyfile=service.settings.ssl_keyfile,
@@ -97,56 +97,58 @@ def uvicorn_server(service: Service) -> uvicorn.Server:
     return Server(config)
 
 
-async def serve(service: Service, listener: socket.socket, tell: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM. `tell` gets a line for people when something changes.
+async def serve(service: Service, listener: socket.socket, notify: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM. `notify` gets a line for the operator when something changes.
 
-    After the signal nothing new is accepted, and streams may finish for `shutdown_s`; then, or at
-    a second signal, the rest get their error; a third ends the process as it is. Raises the error
-    that kept the models from starting.
+    After the first signal no connection is accepted, and running requests have `shutdown_s` to
+    finish. Then, or at a second signal, the others are aborted with an error. A third signal kills
+    the process. Raises the error of a model that failed to start.
     """
     server = uvicorn_server(service)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_announce, service, server, url_of(listener, service.settings), tell)
-        tasks.start_soon(_obey_signals, service, server, tell)
+        tasks.start_soon(
+            _announce_ready, service, server, url_of(listener, service.settings), notify
+        )
+        tasks.start_soon(_handle_signals, service, server, notify)
         await server.serve([listener])
         tasks.cancel_scope.cancel()
     if service.failure is not None:
         raise service.failure
 
 
-async def _announce(
-    service: Service, server: uvicorn.Server, url: str, tell: Callable[[str], None]
+async def _announce_ready(
+    service: Service, server: uvicorn.Server, url: str, notify: Callable[[str], None]
 ) -> None:
     await service.settled.wait()
     if service.failure is not None:
         server.should_exit = True
     else:
         gc.collect()
-        gc.freeze()  # what is loaded stays: no collection needs to walk it again
-        tell(f"nano-omni is ready on {url}/v1")
+        gc.freeze()  # loaded objects stay: the garbage collector need not scan them
+        notify(f"nano-omni is ready on {url}/v1")
 
 
-async def _obey_signals(
-    service: Service, server: uvicorn.Server, tell: Callable[[str], None]
+async def _handle_signals(
+    service: Service, server: uvicorn.Server, notify: Callable[[str], None]
 ) -> None:
     with (
-        ExitStack() as behind,
+        ExitStack() as after_receiver,
         anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
     ):
         await anext(signals)
-        # Without the receiver Python would raise KeyboardInterrupt wherever it just is.
-        behind.callback(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        # After the receiver closes, Python would raise KeyboardInterrupt at any point.
+        after_receiver.callback(signal.signal, signal.SIGINT, signal.SIG_DFL)
         server.should_exit = True
         if running := service.admission.stats().num_running:
             limit_s = service.settings.shutdown_s
-            tell(f"stopping: {running} running may take up to {limit_s:g} s; again to stop now")
+            notify(f"stopping: {running} running may take up to {limit_s:g} s; again to stop now")
         with anyio.move_on_after(service.settings.shutdown_s):
             await anext(signals)
-    await service.end_requests()
+    await service.abort_requests()
 
 
 def url_of(listener: socket.socket, settings: Settings) -> str:
-    """Where the server can be reached."""
+    """The URL of the server."""
     host, port = listener.getsockname()[:2]
     scheme = "http" if settings.ssl_certfile is None else "https"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -1,1 +1,1 @@
-"""Qwen3-TTS of the real sizes on a GPU: `first.py`, then `python -m benchmarks.gpu`."""
+"""Qwen3-TTS of the real sizes on a GPU. Run `first.py` first, then `python -m benchmarks.gpu`."""

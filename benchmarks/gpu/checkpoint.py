@@ -1,6 +1,6 @@
-"""Writes a checkpoint of a real size with random weights: per frame the same work as the public.
+"""Writes a checkpoint of a real size with random weights. A frame costs the real amount of work.
 
-Speeches end with their text, so that their lengths are known. The 1.7B one takes 5 GB.
+Speeches end with their text, so that their lengths are known. The 1.7B checkpoint takes 5 GB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LAYOUT = Path(__file__).parent / "layout.json"
 
 
 def write_checkpoint(folder: Path, size: str) -> Path:
-    """A CustomVoice checkpoint of `size` in `folder`, which is made; returns it."""
+    """Write a CustomVoice checkpoint of `size`; creates `folder`. Returns it."""
     layout = json.loads(LAYOUT.read_text())
     config = sizes.model_config(size)
     speech = folder / "speech_tokenizer"

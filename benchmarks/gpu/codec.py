@@ -1,7 +1,7 @@
-"""What a call of Qwen3-TTS's code2wav takes, by its size: `python -m benchmarks.gpu.codec`.
+"""How long a call of Qwen3-TTS's code2wav takes, by its size: `python -m benchmarks.gpu.codec`.
 
-The real size with random weights, without a talker or a server. Per call: milliseconds, and audio
-seconds per second; for each size the median of so many calls. `--device cpu` computes with one
+The real size with random weights, without a talker or a server. Prints for each size the median
+milliseconds of `--calls` calls, and audio seconds per second. `--device cpu` computes with one
 thread.
 """
 
@@ -18,7 +18,7 @@ from benchmarks.gpu.sizes import SPEECH_TOKENIZER
 from stages.contract.messages import OUTPUT_RATE_HZ
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import pick_dtype
-from stages.models.qwen3_tts.code2wav.batches import FRAMES, Batches
+from stages.models.qwen3_tts.code2wav.batch_decoder import CALL_FRAMES, BatchDecoder
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
 from stages.models.qwen3_tts.code2wav.model_config import CodecConfig
 
@@ -26,7 +26,7 @@ STREAMS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class RandomWeights:
-    """Answers for any checkpoint: a tensor of the shape that was asked for last."""
+    """Stands for any checkpoint: gives a random tensor of the shape that was last checked."""
 
     def check(self, name, *shape):
         self._shape = shape
@@ -40,7 +40,7 @@ class RandomWeights:
 
 
 def real_config():
-    """The public checkpoints' sizes."""
+    """The sizes of the public checkpoints."""
     sizes = SPEECH_TOKENIZER["decoder_config"]
     names = CodecConfig.__dataclass_fields__.keys() & sizes.keys()
     values = {name: sizes[name] for name in names}
@@ -49,14 +49,14 @@ def real_config():
     return CodecConfig(**values)
 
 
-def call_s(batches, num_streams, num_frames, num_calls):
-    """The median of some calls, of streams that go on."""
-    streams = [batches.new_stream() for _ in range(num_streams)]
-    codes = [torch.randint(0, 2048, (num_frames, 16), device=batches.device) for _ in streams]
+def call_s(batch_decoder, num_streams, num_frames, num_calls):
+    """The median seconds of some calls, each for the next frames of the same streams."""
+    streams = [batch_decoder.new_stream() for _ in range(num_streams)]
+    codes = [torch.randint(0, 2048, (num_frames, 16), device=batch_decoder.device) for _ in streams]
     times_s = []
     for _ in range(num_calls + 2):
         begin_s = time.perf_counter()
-        batches.decode(streams, codes)  # ends when the samples are on the host
+        batch_decoder.decode(streams, codes)  # ends when the samples are on the host
         times_s.append(time.perf_counter() - begin_s)
     return statistics.median(times_s[2:])
 
@@ -71,17 +71,17 @@ def main():
     torch.set_num_threads(1)
     device, config = torch.device(options.device), real_config()
     decoder = Decoder(config, RandomWeights(), device, pick_dtype(options.dtype))
-    batches = Batches(decoder, CudaCapture(device) if device.type == "cuda" else None)
+    batch_decoder = BatchDecoder(decoder, CudaCapture(device) if device.type == "cuda" else None)
     begin_s = time.perf_counter()
-    batches.warm()
+    batch_decoder.warm()
     print(
-        f"warm in {time.perf_counter() - begin_s:.1f} s; a stream keeps {decoder.past_size} numbers"
+        f"warm in {time.perf_counter() - begin_s:.1f} s; a stream keeps {decoder.state_size} values"
     )
-    for num_frames in FRAMES:
+    for num_frames in CALL_FRAMES:
         for num_streams in STREAMS:
-            if num_streams > batches.max_streams(num_frames):
+            if num_streams > batch_decoder.max_streams(num_frames):
                 continue
-            took_s = call_s(batches, num_streams, num_frames, options.calls)
+            took_s = call_s(batch_decoder, num_streams, num_frames, options.calls)
             audio_s = num_streams * num_frames * config.hop / OUTPUT_RATE_HZ
             print(
                 f"{num_streams:2} streams, {num_frames} frames: {1000 * took_s:7.2f} ms,"

@@ -37,7 +37,7 @@ def measure(name: str, run: Run) -> bool:
         importlib.import_module(f"benchmarks.gpu.first_{name}").measure(run)
     except Exception:  # noqa: BLE001 - the next part may still have something to tell
         traceback.print_exc()
-        run.tell(name, "FAILED: " + traceback.format_exc(limit=-2)[-400:])
+        run.record(name, "FAILED: " + traceback.format_exc(limit=-2)[-400:])
         return False
     return True
 
@@ -67,8 +67,8 @@ def main() -> int:
     begin_s = time.perf_counter()
     chosen = [name for name in PARTS if not options.only or name in options.only]
     failed = [name for name in chosen if not measure(name, run)]
-    run.tell("failed parts", failed)
-    run.tell("seconds", round(time.perf_counter() - begin_s, 1))
+    run.record("failed parts", failed)
+    run.record("seconds", round(time.perf_counter() - begin_s, 1))
     return 1 if failed else 0
 
 

@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.gpu.codec import RandomWeights, call_s, real_config
 from benchmarks.gpu.first_run import cudnn_attention, rounded_ms, tf32_products
-from stages.models.qwen3_tts.code2wav.batches import Batches
+from stages.models.qwen3_tts.code2wav.batch_decoder import BatchDecoder
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
 
 if TYPE_CHECKING:
@@ -29,33 +29,33 @@ KINDS = {  # the decoder's type, and whether its products are in TF32
 
 def measure(run: Run) -> None:
     """Measure each kind, and keep it."""
-    for kind in KINDS if run.gpu else ("float32",):
+    for kind in KINDS if run.on_gpu else ("float32",):
         dtype, tf32 = KINDS[kind]
         with cudnn_attention(False), tf32_products(tf32):
-            batches = new_batches(run, kind, dtype)
-            tell_calls(run, kind, batches)
-        run.codecs[kind] = batches
+            batch_decoder = new_batch_decoder(run, kind, dtype)
+            record_calls(run, kind, batch_decoder)
+        run.codecs[kind] = batch_decoder
 
 
-def new_batches(run: Run, kind: str, dtype: torch.dtype) -> Batches:
-    """A decoder with its graphs captured; tells how long that took."""
+def new_batch_decoder(run: Run, kind: str, dtype: torch.dtype) -> BatchDecoder:
+    """A decoder with its graphs captured; records how long that took."""
     decoder = Decoder(real_config(), RandomWeights(), run.device, dtype)
     capture = run.capture()
-    batches = Batches(decoder, capture)
+    batch_decoder = BatchDecoder(decoder, capture)
     begin_s = time.perf_counter()
     if capture is not None:
-        batches.warm()
+        batch_decoder.warm()
         run.sync()
     num_graphs = capture.num_graphs if capture else 0
     took_s = round(time.perf_counter() - begin_s, 2)
-    run.tell(f"codec {kind}", {"capture_s": took_s, "num_graphs": num_graphs})
-    return batches
+    run.record(f"codec {kind}", {"capture_s": took_s, "num_graphs": num_graphs})
+    return batch_decoder
 
 
-def tell_calls(run: Run, kind: str, batches: Batches) -> None:
+def record_calls(run: Run, kind: str, batch_decoder: BatchDecoder) -> None:
     """Milliseconds of calls by their size, and the audio that they make."""
-    for num_streams, num_frames in CALLS if run.gpu else CALLS[:1]:
-        took_s = call_s(batches, num_streams, num_frames, 10 if run.gpu else 1)
+    for num_streams, num_frames in CALLS if run.on_gpu else CALLS[:1]:
+        took_s = call_s(batch_decoder, num_streams, num_frames, 10 if run.on_gpu else 1)
         audio_s = num_streams * num_frames * FRAME_S
         cost = {"call_ms": rounded_ms(took_s), "audio_s_per_s": round(audio_s / took_s, 1)}
-        run.tell(f"codec {kind}, {num_streams} x {num_frames}", cost)
+        run.record(f"codec {kind}, {num_streams} x {num_frames}", cost)

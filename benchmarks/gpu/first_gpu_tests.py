@@ -23,13 +23,13 @@ COMMAND = (
 
 
 def measure(run: Run) -> None:
-    """Tell the last line of the tests. Raises RuntimeError if they failed."""
-    if not run.gpu:
-        run.tell("tests", "left out: the device is not a GPU")
+    """Record the last line of the tests. Raises RuntimeError if they failed."""
+    if not run.on_gpu:
+        run.record("tests", "left out: the device is not a GPU")
         return
     ended = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S)
     (run.out / "tests.txt").write_text(ended.stdout + ended.stderr)
     print(ended.stdout[-3500:])
-    run.tell("tests", ended.stdout.strip().splitlines()[-1:])
+    run.record("tests", ended.stdout.strip().splitlines()[-1:])
     if ended.returncode:
         raise RuntimeError(f"pytest ended with code {ended.returncode}, see tests.txt")

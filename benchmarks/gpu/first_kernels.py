@@ -18,19 +18,19 @@ NUM_LARGEST = 12
 
 
 @torch.inference_mode()
-def tell_kernels(run: Run, work: Callable[[], None], name: str) -> None:
-    """Tell the number of kernels, their sum, and the time from the first to the last of them.
+def record_kernels(run: Run, work: Callable[[], None], name: str) -> None:
+    """Record the number of kernels, their sum, and the time from the first to the last of them.
 
     On a CPU it counts operations instead, nested ones too.
     """
-    activity = ProfilerActivity.CUDA if run.gpu else ProfilerActivity.CPU
-    kind = DeviceType.CUDA if run.gpu else DeviceType.CPU
+    activity = ProfilerActivity.CUDA if run.on_gpu else ProfilerActivity.CPU
+    kind = DeviceType.CUDA if run.on_gpu else DeviceType.CPU
     with profile(activities=[activity]) as profiled:
         work()
         run.sync()
     kernels = [event for event in profiled.events() if event.device_type == kind]
     if not kernels:
-        run.tell(f"{name}, kernels", "none seen by the profiler")
+        run.record(f"{name}, kernels", "none seen by the profiler")
         return
     us_by_name: Counter[str] = Counter()
     for event in kernels:
@@ -42,6 +42,6 @@ def tell_kernels(run: Run, work: Callable[[], None], name: str) -> None:
         "sum_us": round(us_by_name.total()),
         "span_us": round(end_us - begin_us),
     }
-    run.tell(f"{name}, kernels", totals)
+    run.record(f"{name}, kernels", totals)
     largest = {kernel: round(us) for kernel, us in us_by_name.most_common(NUM_LARGEST)}
-    run.tell(f"{name}, largest kernels in us", largest)
+    run.record(f"{name}, largest kernels in us", largest)

@@ -28,17 +28,17 @@ HEADS, HEAD_DIM = 8, 128
 
 
 def measure(run: Run) -> None:
-    """Tell the versions, the GPU, and the cost of a new length."""
+    """Record the versions, the GPU, and the cost of a new length."""
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda}
-    run.tell("versions", versions | {"python": sys.version.split()[0]})
-    if run.gpu:
-        tell_gpu(run)
+    run.record("versions", versions | {"python": sys.version.split()[0]})
+    if run.on_gpu:
+        record_gpu(run)
     for cudnn in (True, False):
         with cudnn_attention(cudnn):
-            tell_attention(run, cudnn)
+            record_attention(run, cudnn)
 
 
-def tell_gpu(run: Run) -> None:
+def record_gpu(run: Run) -> None:
     """Its name and memory, and torch's defaults for it."""
     free_bytes, total_bytes = torch.cuda.mem_get_info(run.device)
     gpu = {
@@ -47,15 +47,15 @@ def tell_gpu(run: Run) -> None:
         "total_gb": round(total_bytes / 1e9, 1),
         "cudnn": torch.backends.cudnn.version(),
     }
-    run.tell("gpu", gpu)
+    run.record("gpu", gpu)
     tf32 = {
         "products": torch.backends.cuda.matmul.allow_tf32,
         "convolutions": torch.backends.cudnn.allow_tf32,
     }
-    run.tell("tf32 allowed by default", tf32)
+    run.record("tf32 allowed by default", tf32)
 
 
-def tell_attention(run: Run, cudnn: bool) -> None:
+def record_attention(run: Run, cudnn: bool) -> None:
     """Which kernel torch chooses, and what a length costs the first and the second time."""
     queries, keys = (
         torch.randn(1, HEADS, n, HEAD_DIM, device=run.device, dtype=torch.bfloat16)
@@ -68,13 +68,13 @@ def tell_attention(run: Run, cudnn: bool) -> None:
         "unmasked": torch._fused_sdp_choice(queries, keys, keys),
     }
     names = {kind: SDPBackend(choice).name for kind, choice in choices.items()}
-    run.tell(f"attention, cudnn {cudnn}", names)
+    run.record(f"attention, cudnn {cudnn}", names)
     first_ms, second_ms = [], []
     for length in LENGTHS:
         for times_ms in (first_ms, second_ms):
             times_ms.append(attend_ms(run, queries, keys[:, :, :length], mask[..., :length]))
     costs = {"first_ms": round(median(first_ms), 3), "second_ms": round(median(second_ms), 3)}
-    run.tell(f"a new length, cudnn {cudnn}", costs)
+    run.record(f"a new length, cudnn {cudnn}", costs)
 
 
 def attend_ms(run: Run, queries: Tensor, keys: Tensor, mask: Tensor) -> float:

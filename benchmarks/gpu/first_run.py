@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.gpu.first_talker import Talker
-    from stages.models.qwen3_tts.code2wav.batches import Batches
+    from stages.models.qwen3_tts.code2wav.batch_decoder import BatchDecoder
 
 
 @dataclass
@@ -31,21 +31,21 @@ class Run:
     tiny: bool
     out: Path
     talker: Talker | None = None  # kept by the part `talker`
-    codecs: dict[str, Batches] = field(default_factory=dict)  # kept by the part `codec`
+    codecs: dict[str, BatchDecoder] = field(default_factory=dict)  # kept by the part `codec`
     _facts: dict[str, Any] = field(init=False, default_factory=dict)
     _begin_s: float = field(init=False, default_factory=time.perf_counter)
 
     @property
-    def gpu(self) -> bool:
+    def on_gpu(self) -> bool:
         """Whether the device is a GPU."""
         return self.device.type == "cuda"
 
     @property
     def talker_dtype(self) -> torch.dtype:
         """The type that the talker uses on this device."""
-        return torch.bfloat16 if self.gpu else torch.float32
+        return torch.bfloat16 if self.on_gpu else torch.float32
 
-    def tell(self, name: str, fact: Any) -> None:
+    def record(self, name: str, fact: Any) -> None:
         """Print a fact and keep it."""
         self._facts[name] = fact
         print(f"[{time.perf_counter() - self._begin_s:6.1f} s] {name}: {fact}", flush=True)
@@ -53,12 +53,12 @@ class Run:
 
     def sync(self) -> None:
         """Wait until the device has done all its work."""
-        if self.gpu:
+        if self.on_gpu:
             torch.cuda.synchronize(self.device)
 
     def capture(self) -> CountingCapture | None:
         """What captures CUDA graphs, or None on a CPU."""
-        return CountingCapture(CudaCapture(self.device)) if self.gpu else None
+        return CountingCapture(CudaCapture(self.device)) if self.on_gpu else None
 
 
 class CountingCapture:

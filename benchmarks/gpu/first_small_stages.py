@@ -35,7 +35,7 @@ def measure(run: Run) -> None:
             raised = start_both(folder, str(run.device))
             took_s = round(time.perf_counter() - begin_s, 2)
             outcome = {"took_s": took_s, "errors": [repr(error) for error in raised]}
-            run.tell(f"both stages up at once, turn {turn}", outcome)
+            run.record(f"both stages up at once, turn {turn}", outcome)
             errors += raised
     if errors:
         raise errors[0]

@@ -1,6 +1,6 @@
 """What the talker takes: capture, prompts, and both halves of a step, by the number of rows.
 
-All of it is measured without cuDNN's attention and, on a GPU, also with it. The talker without it
+Everything is measured without cuDNN's attention and, on a GPU, also with it. The talker without it
 is kept for the part `together`. The weights are made on the device, so no file of 4 GB is written.
 """
 
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.gpu.checkpoint import LAYOUT
-from benchmarks.gpu.first_kernels import tell_kernels
+from benchmarks.gpu.first_kernels import record_kernels
 from benchmarks.gpu.first_run import cudnn_attention, ms_since, rounded_ms
 from benchmarks.gpu.sizes import model_config
 from benchmarks.gpu.talker import time_half
 from stages.kernels.attention import Span
 from stages.kernels.kv_cache import Slot
-from stages.models.qwen3_tts.talker.frames import FrameTable
+from stages.models.qwen3_tts.talker.decode_batch import DecodeBatch
 from stages.models.qwen3_tts.talker.model import CodePredictor, TalkerModel
 from stages.models.qwen3_tts.talker.model_config import read_config
-from stages.models.qwen3_tts.talker.steps import Steps
+from stages.models.qwen3_tts.talker.step_runner import StepRunner
 from tests.qwen3_tts import checkpoint
 from tests.qwen3_tts import sizes as small
 
@@ -39,8 +39,8 @@ NUM_ROWS, MAX_TOKENS = 128, 2048  # 30 GB of cache, and twice that while cuDNN's
 TINY_ROWS, TINY_TOKENS = 4, 256
 PROMPTS = ((1, 12), (1, 13), (1, 300), (4, 12))  # rows, positions
 STEP_ROWS = (1, 16, 64, 128)
-POSITIONS = 12  # of each row before the steps
-REACH = 200  # no row gets as far in the steps of one filling
+POSITIONS = 12  # in the prompt of each row
+ATTENTION_LENGTH = 200  # no row gets that far before `fill` runs again
 
 
 class LayoutWeights:
@@ -66,40 +66,40 @@ class Talker:
     """A talker with all its rows, ready for steps."""
 
     model: TalkerModel
-    table: FrameTable
-    steps: Steps
+    batch: DecodeBatch
+    step_runner: StepRunner
     num_graphs: int
     warm_s: float
 
     @property
     def hidden_size(self) -> int:
-        """Numbers in a state."""
+        """The size of a hidden state."""
         return self.model.config.talker.hidden_size
 
 
 def measure(run: Run) -> None:
     """Measure the talker with each kind of attention, and keep the one without cuDNN's."""
-    for cudnn in (False, True) if run.gpu else (False,):
+    for cudnn in (False, True) if run.on_gpu else (False,):
         with cudnn_attention(cudnn):
             talker = new_talker(run, cudnn)
-            tell_prompts(run, talker, cudnn)
-            tell_steps(run, talker, cudnn)
-            tell_kernels(run, lambda: talker.steps.predict(1), f"predict(1), cudnn {cudnn}")  # noqa: B023 - called at once
+            record_prompts(run, talker, cudnn)
+            record_steps(run, talker, cudnn)
+            record_kernels(run, lambda: talker.step_runner.predict(1), f"predict(1), cudnn {cudnn}")  # noqa: B023 - called at once
         if not cudnn:
             run.talker = talker
 
 
 def new_talker(run: Run, cudnn: bool) -> Talker:
-    """Make one and capture its graphs; tells what that took."""
-    free_bytes = torch.cuda.mem_get_info(run.device)[0] if run.gpu else 0
+    """Make one and capture its graphs; records what that took."""
+    free_bytes = torch.cuda.mem_get_info(run.device)[0] if run.on_gpu else 0
     talker = _warm_talker(run)
-    left_bytes = torch.cuda.mem_get_info(run.device)[0] if run.gpu else 0
+    left_bytes = torch.cuda.mem_get_info(run.device)[0] if run.on_gpu else 0
     taken = {
         "capture_s": talker.warm_s,
         "num_graphs": talker.num_graphs,
         "memory_gb": round((free_bytes - left_bytes) / 1e9, 1),
     }
-    run.tell(f"talker, cudnn {cudnn}", taken)
+    run.record(f"talker, cudnn {cudnn}", taken)
     return talker
 
 
@@ -110,15 +110,15 @@ def _warm_talker(run: Run) -> Talker:
     model = TalkerModel(config, weights, run.device, run.talker_dtype)
     predictor = CodePredictor(model, weights, run.talker_dtype)
     num_rows, max_tokens = (TINY_ROWS, TINY_TOKENS) if run.tiny else (NUM_ROWS, MAX_TOKENS)
-    table = FrameTable(model, predictor, num_rows, max_tokens)
+    batch = DecodeBatch(model, predictor, num_rows, max_tokens)
     capture = run.capture()
-    steps = Steps(table, predictor, capture)
+    step_runner = StepRunner(batch, predictor, capture)
     run.sync()
     begin_s = time.perf_counter()
-    steps.warm()
+    step_runner.warm()
     run.sync()
     warm_s = round(time.perf_counter() - begin_s, 2)
-    return Talker(model, table, steps, capture.num_graphs if capture else 0, warm_s)
+    return Talker(model, batch, step_runner, capture.num_graphs if capture else 0, warm_s)
 
 
 def _config_and_layout(tiny: bool) -> tuple[QwenTtsConfig, dict[str, list[int]]]:
@@ -131,65 +131,65 @@ def _config_and_layout(tiny: bool) -> tuple[QwenTtsConfig, dict[str, list[int]]]
         return read_config(folder), layouts["custom_voice" if tiny else "1.7B"]
 
 
-def tell_prompts(run: Run, talker: Talker, cudnn: bool) -> None:
+def record_prompts(run: Run, talker: Talker, cudnn: bool) -> None:
     """What each of `PROMPTS` takes the first time, and again."""
     for num_rows, length in PROMPTS:
-        length = min(length, talker.table.max_tokens // 2)
+        length = min(length, talker.batch.max_tokens // 2)
         times = {turn: _prompt_ms(run, talker, num_rows, length) for turn in ("first", "again")}
-        run.tell(f"prompt of {num_rows} x {length}, cudnn {cudnn}", times)
+        run.record(f"prompt of {num_rows} x {length}, cudnn {cudnn}", times)
 
 
 def _prompt_ms(run: Run, talker: Talker, num_rows: int, length: int) -> dict[str, float]:
-    """Milliseconds until the host is free, and until the prompt is read."""
+    """Milliseconds until the host is free, and until the prefill is done."""
     run.sync()
     begin_s = time.perf_counter()
-    read(talker, num_rows, length)
+    prefill(talker, num_rows, length)
     host_ms = ms_since(begin_s)
     run.sync()
     return {"host_ms": host_ms, "all_ms": ms_since(begin_s)}
 
 
 @torch.inference_mode()
-def read(talker: Talker, num_rows: int, length: int) -> Tensor:
-    """Read a prompt of `length` positions in each of the first rows → their last states."""
-    spans = [Span(Slot(talker.table.slab, row), 0, length) for row in range(num_rows)]
+def prefill(talker: Talker, num_rows: int, length: int) -> Tensor:
+    """Prefill `length` positions in each of the first rows → their last hidden states."""
+    spans = [Span(Slot(talker.batch.slab, row), 0, length) for row in range(num_rows)]
     device, dtype = talker.model.device, talker.model.dtype
     shape = (length, talker.hidden_size)
-    states = [torch.randn(shape, device=device, dtype=dtype) for _ in spans]
-    return talker.table.read(spans, states)
+    embeddings = [torch.randn(shape, device=device, dtype=dtype) for _ in spans]
+    return talker.batch.prefill(spans, embeddings)
 
 
 @torch.inference_mode()
 def fill(talker: Talker) -> None:
-    """Let all rows speak, with `POSITIONS` behind them."""
-    table = talker.table
-    last = read(talker, 1, POSITIONS)[0]
-    for row in range(table.num_rows):
-        table.claim(row, POSITIONS)
-        table.begin(row, last, row)
-    table.active.fill_(True)
+    """Make all rows active, after a prompt of `POSITIONS`."""
+    batch = talker.batch
+    last = prefill(talker, 1, POSITIONS)[0]
+    for row in range(batch.num_rows):
+        batch.claim(row, POSITIONS)
+        batch.begin(row, last, row)
+    batch.active.fill_(True)
 
 
-def tell_steps(run: Run, talker: Talker, cudnn: bool) -> None:
+def record_steps(run: Run, talker: Talker, cudnn: bool) -> None:
     """Both halves of a step by the number of rows, and what launching them costs the host."""
     fill(talker)
     for num_rows in STEP_ROWS:
-        if num_rows <= talker.table.num_rows:
-            run.tell(f"step of {num_rows} rows, cudnn {cudnn}", _step_ms(run, talker, num_rows))
+        if num_rows <= talker.batch.num_rows:
+            run.record(f"step of {num_rows} rows, cudnn {cudnn}", _step_ms(run, talker, num_rows))
     run.sync()
     begin_s = time.perf_counter()
     step(talker, 1)
-    run.tell(f"two launches, cudnn {cudnn}", {"host_ms": ms_since(begin_s)})
+    run.record(f"two launches, cudnn {cudnn}", {"host_ms": ms_since(begin_s)})
     run.sync()
 
 
 def _step_ms(run: Run, talker: Talker, num_rows: int) -> dict[str, float]:
-    """Median milliseconds of the halves, `advance` at a short reach and at the longest."""
-    steps, longest = talker.steps, talker.table.max_tokens
+    """Median milliseconds of the halves, `advance` at a short attention length and the longest."""
+    runner, longest = talker.step_runner, talker.batch.max_tokens
     halves = {
-        "predict_ms": (lambda: steps.predict(num_rows), 20),
-        "advance_ms": (lambda: steps.advance(num_rows, REACH), 10),
-        "advance_longest_ms": (lambda: steps.advance(num_rows, longest), 5),
+        "predict_ms": (lambda: runner.predict(num_rows), 20),
+        "advance_ms": (lambda: runner.advance(num_rows, ATTENTION_LENGTH), 10),
+        "advance_longest_ms": (lambda: runner.advance(num_rows, longest), 5),
     }
     return {
         name: rounded_ms(time_half(half, run.device, calls))
@@ -200,5 +200,5 @@ def _step_ms(run: Run, talker: Talker, num_rows: int) -> dict[str, float]:
 @torch.inference_mode()
 def step(talker: Talker, num_rows: int) -> None:
     """A whole step of the first rows; on a GPU its work may still run."""
-    talker.steps.predict(num_rows)
-    talker.steps.advance(num_rows, REACH)
+    talker.step_runner.predict(num_rows)
+    talker.step_runner.advance(num_rows, ATTENTION_LENGTH)

@@ -1,8 +1,7 @@
-"""The public checkpoints' sizes, as their configuration files have them: what differs from
-the small ones of the tests.
+"""The sizes of the public checkpoints, as changes to the small configurations of the tests.
 
-Text is read with a small vocabulary of bytes: a token for about each letter, so that a text of 50
-letters is a speech of 50 frames. The embedding is as large as the real one.
+The text tokenizer is the small one of the tests: about one token for each letter, so a text of 50
+letters is a speech of about 50 frames. The text embedding is as large as the real one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What must be reached on one H200 with the 1.7B model, and the tables that say what was.
+"""The targets for the 1.7B model on one H200, and the tables of results.
 
-Under arrivals by chance the first audio of 95% of the requests, with every request whole and nobody
-running dry; with 64 streams at once their throughput, every request whole.
+Under Poisson arrivals the target is the time to first audio of 95% of the requests; every request
+must be complete and without an underrun. With 64 clients at once the target is throughput; every
+request must be complete.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """For the row of one `load` at so many streams or arrivals per second."""
+    """A target for one `load`: closed with `at` clients, or open with `at` arrivals per second."""
 
     load: str
     at: float
@@ -25,20 +26,20 @@ class Target:
     audio_s_per_s: float | None = None
 
     @property
-    def aim(self) -> str:
-        """What is to be reached."""
+    def description(self) -> str:
+        """The target in words."""
         if self.first_audio_p95_s is not None:
-            return f"95% of first audio ≤ {1000 * self.first_audio_p95_s:.0f} ms, none dry"
+            return f"95% of first audio ≤ {1000 * self.first_audio_p95_s:.0f} ms, no underrun"
         return f"≥ {self.audio_s_per_s:.0f} audio s/s"
 
-    def met(self, row: Row) -> bool:
-        """Whether the row reaches it."""
+    def is_met_by(self, row: Row) -> bool:
+        """Whether a row of results meets the target."""
         if row["complete"] < row["requests"]:
             return False
         if self.first_audio_p95_s is not None:
             first = row["first_audio_s"]
-            early = first is not None and first["p95"] <= self.first_audio_p95_s
-            return bool(early and not row["ran_dry"])
+            in_time = first is not None and first["p95"] <= self.first_audio_p95_s
+            return bool(in_time and not row["ran_dry"])
         return bool((row["audio_s_per_s"] or 0.0) >= (self.audio_s_per_s or 0.0))
 
 
@@ -51,32 +52,34 @@ TARGETS = (
 UNITS = {"open": "per second", "closed": "at once"}
 
 
-def measured(rows: Sequence[Row]) -> str:
-    """Markdown: a line for each row."""
+def result_table(rows: Sequence[Row]) -> str:
+    """A Markdown table with a line for each row."""
     lines = [
-        "| load | first audio, median | 95% | gaps, 95% | audio s/s | ran dry | whole |",
+        "| load | first audio, median | 95% | gaps, 95% | audio s/s | underruns | complete |",
         "|---|---|---|---|---|---|---|",
-        *[line(row) for row in rows],
+        *[row_line(row) for row in rows],
     ]
     return "\n".join(lines) + "\n"
 
 
-def judged(rows: Sequence[Row]) -> str:
-    """Markdown: a line for each target, met or missed."""
+def verdict_table(rows: Sequence[Row]) -> str:
+    """A Markdown table with a line for each target: met, missed, or not measured."""
     by_load = {(row["load"], row["at"]): row for row in rows}
-    lines = ["| load | aim | |", "|---|---|---|"]
+    lines = ["| load | target | |", "|---|---|---|"]
     for target in TARGETS:
         row = by_load.get((target.load, target.at))
-        verdict = "not measured" if row is None else "met" if target.met(row) else "**missed**"
-        lines.append(f"| {_name(target.load, target.at)} | {target.aim} | {verdict} |")
+        verdict = (
+            "not measured" if row is None else "met" if target.is_met_by(row) else "**missed**"
+        )
+        lines.append(f"| {_load_name(target.load, target.at)} | {target.description} | {verdict} |")
     return "\n".join(lines) + "\n"
 
 
-def line(row: Row) -> str:
-    """Its line in `measured`."""
+def row_line(row: Row) -> str:
+    """The line of a row in `result_table`."""
     first, gap = row["first_audio_s"], row["gap_s"]
     cells = [
-        _name(row["load"], row["at"]),
+        _load_name(row["load"], row["at"]),
         _ms(first and first["median"]),
         _ms(first and first["p95"]),
         _ms(gap and gap["p95"]),
@@ -87,7 +90,7 @@ def line(row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _name(load: str, at: float) -> str:
+def _load_name(load: str, at: float) -> str:
     return f"{at:g} {UNITS[load]}"
 
 

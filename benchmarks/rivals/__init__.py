@@ -1,1 +1,1 @@
-"""What rivals need besides their packages. Run by their own interpreters; imports none of us."""
+"""Scripts and pins of the rivals. Their own interpreters run them; they import nothing of ours."""

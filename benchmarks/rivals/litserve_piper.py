@@ -1,6 +1,6 @@
-"""The streaming rival: LitServe around piper, a piece of raw PCM for each sentence.
+"""The streaming rival: LitServe around piper. It sends a piece of raw PCM for each sentence.
 
-`python litserve_piper.py VOICE.onnx PORT`, in its own environment.
+Run it in its own environment: `python litserve_piper.py VOICE.onnx PORT`.
 """
 
 import sys
@@ -17,16 +17,16 @@ class Speak(litserve.LitAPI):
         self.voice = PiperVoice.load(sys.argv[1])
 
     def decode_request(self, request):
-        """The text."""
+        """The text of the request."""
         return request["text"]
 
     def predict(self, text):
-        """One piece for each sentence, as piper makes them."""
+        """Yield the PCM of each sentence."""
         for chunk in self.voice.synthesize(text):
             yield chunk.audio_int16_bytes
 
     def encode_response(self, output):
-        """Bytes as they are."""
+        """Send the bytes unchanged."""
         yield from output
 
 

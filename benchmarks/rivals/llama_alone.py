@@ -1,7 +1,8 @@
-"""llama.cpp alone, without a server: tokens per second of one chat, on the same weights.
+"""llama.cpp without a server: tokens per second of one chat, with the same weights.
 
-`python llama_alone.py MODEL.gguf TOKENS ROUNDS THREADS...`, in its own environment; JSON on stdout:
-for each number of threads the decode and whole rates of each round.
+Run it in its own environment: `python llama_alone.py MODEL.gguf TOKENS ROUNDS THREADS...`. It reads
+prompts as JSON from stdin, and writes JSON to stdout: for each number of threads the rates of each
+round, after the first token (`decode`) and over the whole answer (`whole`).
 """
 
 import json
@@ -14,7 +15,7 @@ PROMPTS = json.loads(sys.stdin.read())
 
 
 def has_text(chunk):
-    """Whether it is a token, and not the role or the end."""
+    """Whether the chunk has a token, rather than the role or the end."""
     return bool(chunk["choices"][0]["delta"].get("content"))
 
 
@@ -31,7 +32,7 @@ def measure(path, num_tokens, rounds, threads):
             messages, max_tokens=num_tokens, temperature=0.2, seed=number, stream=True
         )
         times = [time.perf_counter() for chunk in chunks if has_text(chunk)]
-        if number and len(times) > 1:  # the first warms up
+        if number and len(times) > 1:  # the first round is a warm-up
             found["decode"].append((len(times) - 1) / (times[-1] - times[0]))
             found["whole"].append(len(times) / (times[-1] - began))
     return found

@@ -1,7 +1,7 @@
-"""The control path as it is usually written: FastAPI, sse-starlette, a dict for each event.
+"""The usual way to stream events: FastAPI, sse-starlette, and a dict for each event.
 
 `python -m benchmarks.rivals.sse_default PORT EVENTS BYTES` answers every POST with EVENTS events of
-BYTES of PCM each. The generator suspends once per event, as one that waits for a stage must.
+BYTES bytes of PCM each. The generator suspends once per event, as it would to wait for a stage.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ app = FastAPI()
 
 @app.get("/health")
 async def health():
-    """Up."""
+    """Report that the server is ready."""
     return {"status": "ready"}
 
 
 @app.post("/v1/audio/speech")
 async def speech(body: dict):
-    """The events that a speech model's chunks become."""
+    """Stream the audio events of a speech."""
 
     async def events():
         for _ in range(NUM_EVENTS):

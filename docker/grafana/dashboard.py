@@ -1,6 +1,6 @@
-"""Writes the dashboard: `python docker/grafana/dashboard.py > docker/grafana/nano-omni.json`.
+"""Generates the dashboard: `python docker/grafana/dashboard.py > docker/grafana/nano-omni.json`.
 
-A panel is a title, a unit and its queries; where it stands follows from its place in `ROWS`.
+A panel is a title, a unit and its queries. Its position on the dashboard follows from `ROWS`.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCE = {"type": "prometheus", "uid": "prometheus"}
-WIDTH, HEIGHT = 24, 7
-CHOSEN = '{model=~"$model"}'
+ROW_WIDTH, PANEL_HEIGHT = 24, 7  # in Grafana's grid units
+SELECTED_MODELS = '{model=~"$model"}'
 
 
-def rate(metric: str, by: str = "", labels: str = CHOSEN) -> str:
-    """Per second."""
+def rate(metric: str, by: str = "", labels: str = SELECTED_MODELS) -> str:
+    """A query for the rate of a counter per second, summed by labels."""
     return f"sum by ({by}) (rate(nano_omni_{metric}{labels}[$__rate_interval]))"
 
 
-def quantile(share: float, metric: str, by: str = "", labels: str = CHOSEN) -> str:
-    """Of a histogram."""
+def quantile(share: float, metric: str, by: str = "", labels: str = SELECTED_MODELS) -> str:
+    """A query for a quantile of a histogram."""
     buckets = rate(f"{metric}_bucket", f"{by}, le" if by else "le", labels)
     return f"histogram_quantile({share}, {buckets})"
 
 
-def spread(metric: str, labels: str = CHOSEN) -> dict[str, str]:
-    """The median, 95% and 99% of a histogram."""
+def spread(metric: str, labels: str = SELECTED_MODELS) -> dict[str, str]:
+    """Queries for the median and the 95% and 99% quantiles of a histogram, by legend."""
     shares = {"median": 0.5, "95%": 0.95, "99%": 0.99}
     return {name: quantile(share, metric, labels=labels) for name, share in shares.items()}
 
 
-def mean(metric: str, by: str, labels: str = CHOSEN) -> str:
-    """Of a histogram."""
+def mean(metric: str, by: str, labels: str = SELECTED_MODELS) -> str:
+    """A query for the mean of a histogram."""
     return f"{rate(f'{metric}_sum', by, labels)} / {rate(f'{metric}_count', by, labels)}"
 
 
@@ -58,7 +58,7 @@ ROWS: dict[str, list[Panel]] = {
     "What listeners hear": [
         ("Time to first sound", "s", spread("first_audio_seconds")),
         ("Time to first text", "s", spread("first_token_seconds")),
-        ("Time to sound, over its length", "short", spread("real_time_factor")),
+        ("Real-time factor", "short", spread("real_time_factor")),
         (
             "Streams that ran dry",
             "percentunit",
@@ -70,18 +70,18 @@ ROWS: dict[str, list[Panel]] = {
     ],
     "Work": [
         (
-            "Sound made, seconds a second",
+            "Audio generated, seconds per second",
             "short",
             {"{{model}}": rate("audio_seconds_total", "model")},
         ),
-        ("Tokens written", "short", {"{{model}}": rate("completion_tokens_total", "model")}),
-        ("Whole request", "s", spread("request_seconds")),
+        ("Tokens per second", "short", {"{{model}}": rate("completion_tokens_total", "model")}),
+        ("Duration of requests", "s", spread("request_seconds")),
     ],
     "Stages": [
-        ("Time of a step", "s", {"{{stage}}": mean("stage_step_seconds", "stage", "")}),
+        ("Duration of a step", "s", {"{{stage}}": mean("stage_step_seconds", "stage", "")}),
         ("Requests in a step", "short", {"{{stage}}": mean("stage_batch_size", "stage", "")}),
         (
-            "Requests not begun",
+            "Requests not started",
             "short",
             {"{{stage}}": "sum by (stage) (nano_omni_stage_queue_depth)"},
         ),
@@ -92,19 +92,19 @@ ROWS: dict[str, list[Panel]] = {
         ),
     ],
     "The gate": [
-        ("Held from all-final to all-done", "s", spread("gate_hold_seconds")),
+        ("Time that the final event was held", "s", spread("gate_hold_seconds")),
         (
-            "Until an abort is acknowledged",
+            "Time to acknowledge an abort",
             "s",
             {"{{stage}}": quantile(0.95, "abort_seconds", "stage")},
         ),
         (
-            "What should not be",
+            "Should stay at zero",
             "short",
             {
                 "late outputs dropped": rate("dropped_outputs_total"),
                 "aborts not acknowledged": rate("silent_aborts_total"),
-                "terminals by drain time": rate("drain_timeouts_total"),
+                "final events sent after the drain time": rate("drain_timeouts_total"),
             },
         ),
         (
@@ -117,17 +117,22 @@ ROWS: dict[str, list[Panel]] = {
 
 
 def panels() -> Iterator[dict[str, Any]]:
-    """All panels, row by row."""
+    """All panels, row by row, as Grafana's JSON values."""
     top = 0
     for title, row in ROWS.items():
-        yield {"type": "row", "title": title, "gridPos": place(0, top, WIDTH, 1), "panels": []}
-        width = WIDTH // len(row)
+        yield {
+            "type": "row",
+            "title": title,
+            "gridPos": position(0, top, ROW_WIDTH, 1),
+            "panels": [],
+        }
+        width = ROW_WIDTH // len(row)
         for column, (name, unit, queries) in enumerate(row):
             yield {
                 "type": "timeseries",
                 "title": name,
                 "datasource": SOURCE,
-                "gridPos": place(column * width, top + 1, width, HEIGHT),
+                "gridPos": position(column * width, top + 1, width, PANEL_HEIGHT),
                 "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
                 "options": {"tooltip": {"mode": "multi"}},
                 "targets": [
@@ -140,16 +145,16 @@ def panels() -> Iterator[dict[str, Any]]:
                     for k, (legend, query) in enumerate(queries.items())
                 ],
             }
-        top += 1 + HEIGHT
+        top += 1 + PANEL_HEIGHT
 
 
-def place(x: int, y: int, w: int, h: int) -> dict[str, int]:
-    """Where a panel stands."""
+def position(x: int, y: int, w: int, h: int) -> dict[str, int]:
+    """The position and size of a panel."""
     return {"x": x, "y": y, "w": w, "h": h}
 
 
 def dashboard() -> dict[str, Any]:
-    """All of it."""
+    """The whole dashboard as JSON values."""
     variable = {
         "name": "model",
         "type": "query",

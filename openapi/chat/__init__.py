@@ -1,1 +1,1 @@
-"""The wire of `POST /v1/chat/completions`."""
+"""The wire format of `POST /v1/chat/completions`."""

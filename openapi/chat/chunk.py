@@ -1,7 +1,7 @@
 """One event of a streamed chat completion.
 
-Clients join strings and overwrite the rest, so: `role` is in the first chunk only, `audio.id` and
-`audio.expires_at` are in exactly one chunk each, and the usage chunk is the last.
+Clients that accumulate chunks join strings and overwrite everything else. So `role` is only in the
+first chunk, `audio.id` and `audio.expires_at` are in exactly one chunk, and the usage comes last.
 """
 
 from typing import Literal
@@ -14,10 +14,10 @@ from openapi.speaking_style import SpokenPiece, Unspoken
 
 
 class AudioDelta(ResponseModel):
-    """A piece of the spoken reply. Pieces of `data` can be joined in base64 as they are.
+    """A part of the spoken reply. The base64 in `data` can be joined without decoding it.
 
-    `captions`, where they are wanted: what is heard in the sound since the chunk before. `unspoken`
-    comes once, before the end, if the voice could not speak some of the transcript.
+    `captions`, if requested, say what is spoken in the audio since the previous chunk. `unspoken`
+    comes once, before the end, if the voice could not speak some letters of the transcript.
     """
 
     id: str | None = None
@@ -29,7 +29,7 @@ class AudioDelta(ResponseModel):
 
 
 class Delta(ResponseModel):
-    """What is new in this chunk."""
+    """The new part of the reply in this chunk."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
@@ -38,7 +38,7 @@ class Delta(ResponseModel):
 
 
 class ChunkChoice(ResponseModel):
-    """The one choice of a chunk. `logprobs` are those of the tokens of its text."""
+    """The only choice of a chunk. `logprobs` are those of the tokens in this chunk."""
 
     index: int
     delta: Delta
@@ -47,7 +47,7 @@ class ChunkChoice(ResponseModel):
 
 
 class ChatChunk(ResponseModel):
-    """A chunk. `usage` is null in all but the last where it was asked for, else left out."""
+    """A chunk. If usage was requested, `usage` is null in all chunks but the last one."""
 
     id: str
     object: Literal["chat.completion.chunk"]

@@ -1,12 +1,12 @@
-"""How likely each token of a reply was, by the model before anything shaped the choice."""
+"""Log probabilities of the tokens of a reply: the model's own, before bias and temperature."""
 
 from openapi.base import ResponseModel
 
 
 class TopLogprob(ResponseModel):
-    """A token, its natural log probability, and its bytes: null for a control token.
+    """A token, its natural log probability, and its bytes. A control token has no bytes.
 
-    A token may be a part of a character; then its text is U+FFFD and only its bytes say which.
+    If a token is only a part of a character, its text is U+FFFD and its bytes tell which part.
     """
 
     token: str
@@ -15,13 +15,13 @@ class TopLogprob(ResponseModel):
 
 
 class TokenLogprob(TopLogprob):
-    """The token that was written, and the likeliest at its place."""
+    """The chosen token, and the likeliest tokens at its position."""
 
     top_logprobs: list[TopLogprob]
 
 
 class ChoiceLogprobs(ResponseModel):
-    """The tokens of one choice, or of one chunk of it."""
+    """The tokens of one choice, or of one chunk of a choice."""
 
     content: list[TokenLogprob]
     refusal: None

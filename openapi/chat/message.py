@@ -1,23 +1,23 @@
-"""The messages of a chat request. Text only: other content parts are refused by their `type`."""
+"""The messages of a chat request. Content parts other than text are refused by their `type`."""
 
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from openapi.base import FEW, RequestModel
+from openapi.base import LIST_LIMITS, RequestModel
 
 Role = Literal["developer", "system", "user", "assistant", "tool", "function"]
 
 
 class TextPart(RequestModel):
-    """A content part that is text."""
+    """A content part with text."""
 
     type: Literal["text"]
     text: str
 
 
 class AudioReference(RequestModel):
-    """An earlier spoken reply, by its id."""
+    """An earlier spoken reply, by its audio id."""
 
     id: str
 
@@ -26,14 +26,14 @@ def _as_parts(content: object) -> object:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-Parts = Annotated[list[TextPart], *FEW, Field(min_length=1)]
+Parts = Annotated[list[TextPart], *LIST_LIMITS, Field(min_length=1)]
 Content = Annotated[
     Parts | None, BeforeValidator(_as_parts, json_schema_input_type=str | Parts | None)
 ]
 
 
 class ChatMessage(RequestModel):
-    """One turn. `content` may be null only where an assistant called a tool."""
+    """One message. `content` may be null only if the role is `assistant`."""
 
     role: Role
     content: Content = None

@@ -1,4 +1,4 @@
-"""The whole answer of `POST /v1/chat/completions`."""
+"""The response of `POST /v1/chat/completions` that is not streamed."""
 
 from typing import Any, Literal
 
@@ -11,10 +11,10 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "functi
 
 
 class SpokenReply(ResponseModel):
-    """The reply as sound: `data` is base64 in the format that was asked for.
+    """The spoken reply. `data` is base64 of an audio file in the requested format.
 
-    `captions` are there where they are wanted, `unspoken` where the voice could not speak some of
-    the transcript.
+    `captions` is present if requested. `unspoken` is present if the voice could not speak some
+    letters of the transcript.
     """
 
     id: str
@@ -26,7 +26,7 @@ class SpokenReply(ResponseModel):
 
 
 class ReplyMessage(ResponseModel):
-    """The reply. `content` is null where it is spoken; its text is then the transcript."""
+    """The reply. If it is spoken, `content` is null and `audio.transcript` has the text."""
 
     role: Literal["assistant"]
     content: str | None
@@ -36,7 +36,7 @@ class ReplyMessage(ResponseModel):
 
 
 class Choice(ResponseModel):
-    """One answer, of the `n` that were asked for."""
+    """One of the `n` requested replies."""
 
     index: int
     message: ReplyMessage
@@ -45,7 +45,7 @@ class Choice(ResponseModel):
 
 
 class ChatCompletion(ResponseModel):
-    """The answer and what it counts as."""
+    """The choices and their usage."""
 
     id: str
     object: Literal["chat.completion"]

@@ -1,4 +1,4 @@
-"""What a chat counts as. Each total is the sum of its parts."""
+"""The usage of a chat. Each total is the sum of its parts."""
 
 from openapi.base import ResponseModel
 
@@ -35,8 +35,10 @@ class ChatUsage(ResponseModel):
 def chat_usage(
     prompt_tokens: int, cached_tokens: int, text_tokens: int, audio_tokens: int
 ) -> ChatUsage:
-    """The usage of a text prompt, `cached_tokens` of which were known, whose reply was written and
-    perhaps spoken."""
+    """The usage of a text prompt and a reply in text, which may also be spoken.
+
+    `cached_tokens` is how many of the prompt's tokens were in the cache.
+    """
     completion_tokens = text_tokens + audio_tokens
     return ChatUsage(
         prompt_tokens=prompt_tokens,

@@ -1,7 +1,7 @@
-"""`POST /v1/completions`: the request. Text goes on where the prompt ends, without a chat.
+"""`POST /v1/completions`: the request. The model continues a prompt, without a chat template.
 
-Every other field that OpenAI defines is an unknown field here, and ignored. `top_k` and
-`timeout_s` are fields of our own.
+All other fields of OpenAI's API are ignored as unknown fields. `top_k` and `timeout_s` are
+extensions of this server.
 """
 
 from typing import Annotated
@@ -16,7 +16,7 @@ Prompt = str | tuple[int, ...]
 
 
 def _prompts(value: object) -> tuple[Prompt, ...]:
-    """Each form of the field as a list of prompts, each a text or tokens."""
+    """The field in any of its forms, as prompts that are each a text or token ids."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, list) and value:
@@ -27,7 +27,8 @@ def _prompts(value: object) -> tuple[Prompt, ...]:
         if all(isinstance(item, list) and item and _are_tokens(item) for item in value):
             return tuple(tuple(item) for item in value)
     raise PydanticCustomError(
-        "prompt_type", "expected a string, or an array of strings, of tokens, or of token arrays"
+        "prompt_type",
+        "expected a string, or an array of strings, of token ids, or of arrays of token ids",
     )
 
 
@@ -42,7 +43,10 @@ Prompts = Annotated[
 
 
 class CompletionRequest(RequestModel):
-    """Prompts to go on with. `best_of`, `suffix`, and `echo` with `logprobs` are refused."""
+    """Prompts to continue.
+
+    `suffix` is refused, and so are `echo` with `logprobs` and a `best_of` greater than `n`.
+    """
 
     model: str
     prompt: Prompts

@@ -1,4 +1,4 @@
-"""The answer of `POST /v1/completions`, whole or as one event of a stream."""
+"""The response of `POST /v1/completions`, and each event of its stream."""
 
 from typing import Literal
 
@@ -7,9 +7,9 @@ from openapi.chat.usage import ChatUsage
 
 
 class CompletionLogprobs(ResponseModel):
-    """Parallel lists, an item for each token. `text_offset` counts characters of `text`.
+    """Parallel lists with one item for each token. `text_offset` counts characters of `text`.
 
-    A token that is a part of a character is named by its bytes, as `bytes:\\xe2\\x80`.
+    A token that is only a part of a character is named by its bytes, as `bytes:\\xe2\\x80`.
     """
 
     tokens: list[str]
@@ -19,7 +19,7 @@ class CompletionLogprobs(ResponseModel):
 
 
 class CompletionChoice(ResponseModel):
-    """A text. In a stream a piece of one; `finish_reason` is null before the last piece."""
+    """A text, or in a stream a part of it. `finish_reason` is null before the last part."""
 
     text: str
     index: int
@@ -28,7 +28,7 @@ class CompletionChoice(ResponseModel):
 
 
 class Completion(ResponseModel):
-    """The choices of all prompts, those of the first prompt first."""
+    """The choices of all prompts, in the order of the prompts."""
 
     id: str
     object: Literal["text_completion"]

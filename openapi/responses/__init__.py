@@ -1,1 +1,1 @@
-"""The wire of `/v1/responses`."""
+"""The wire format of `/v1/responses`."""

@@ -1,8 +1,8 @@
-"""The events of a streamed response. `event:` has the type, and every event has its number.
+"""The events of a streamed response. `event:` repeats the type, and events are numbered.
 
 Order: created, in_progress, output_item.added, content_part.added, output_text.delta (any number),
-output_text.done, content_part.done, output_item.done, completed or incomplete; in the place of what
-is missing, error. There is no `[DONE]`.
+output_text.done, content_part.done, output_item.done, completed or incomplete. A failure replaces
+the remaining events with one error event. There is no `[DONE]`.
 """
 
 from typing import Literal
@@ -13,18 +13,18 @@ from openapi.responses.response import OutputMessage, OutputText, ResponseObject
 
 
 class ResponseEvent(ResponseModel):
-    """What all events have. Numbers begin at 0 and have no gaps."""
+    """The fields of all events. Numbers start at 0 and have no gaps."""
 
     type: str
     sequence_number: int
 
     def wire(self) -> bytes:
-        """The JSON body: every field is always there."""
+        """The JSON body, with every field."""
         return self.model_dump_json().encode()
 
 
 class ResponseStateEvent(ResponseEvent):
-    """The response as it is now."""
+    """The response in its current state."""
 
     type: Literal[
         "response.created", "response.in_progress", "response.completed", "response.incomplete"
@@ -33,7 +33,7 @@ class ResponseStateEvent(ResponseEvent):
 
 
 class OutputItemEvent(ResponseEvent):
-    """The message as it is now."""
+    """The message in its current state."""
 
     type: Literal["response.output_item.added", "response.output_item.done"]
     output_index: int
@@ -41,7 +41,7 @@ class OutputItemEvent(ResponseEvent):
 
 
 class ContentPartEvent(ResponseEvent):
-    """The content part as it is now."""
+    """The content part in its current state."""
 
     type: Literal["response.content_part.added", "response.content_part.done"]
     item_id: str
@@ -51,7 +51,7 @@ class ContentPartEvent(ResponseEvent):
 
 
 class OutputTextDelta(ResponseEvent):
-    """A piece of the text."""
+    """A part of the text."""
 
     type: Literal["response.output_text.delta"]
     item_id: str
@@ -73,7 +73,7 @@ class OutputTextDone(ResponseEvent):
 
 
 class ResponseErrorEvent(ResponseEvent):
-    """The failure of a stream that had begun. The connection is then cut."""
+    """The failure of a stream that had started. The server then closes the connection."""
 
     type: Literal["error"]
     code: str | None

@@ -1,4 +1,4 @@
-"""The response object of `/v1/responses`, and what is in it."""
+"""The response object of `/v1/responses`, and its parts."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ Status = Literal["in_progress", "completed", "incomplete", "failed"]
 
 
 class OutputText(ResponseModel):
-    """The text of a message. `logprobs` is empty unless asked for."""
+    """The text of a message. `logprobs` is empty unless requested."""
 
     type: Literal["output_text"]
     text: str
@@ -18,7 +18,7 @@ class OutputText(ResponseModel):
 
 
 class OutputMessage(ResponseModel):
-    """The reply; its one content part is there once it was begun."""
+    """The reply. It has one content part, and none while the status is `in_progress`."""
 
     id: str
     type: Literal["message"]
@@ -41,7 +41,7 @@ class OutputDetails(ResponseModel):
 
 
 class ResponseUsage(ResponseModel):
-    """The usage of one response; the total is the sum."""
+    """The usage of one response. The total is the sum."""
 
     input_tokens: int
     input_tokens_details: InputDetails
@@ -57,8 +57,10 @@ class IncompleteDetails(ResponseModel):
 
 
 class ResponseObject(ResponseModel):
-    """A response: what was asked for, and what came of it so far. `background` to `truncation` are
-    always the same here."""
+    """A response: the parameters of its request, and its output so far.
+
+    The fields from `background` to `truncation` always have the same value on this server.
+    """
 
     id: str
     object: Literal["response"]
@@ -93,12 +95,12 @@ class ResponseObject(ResponseModel):
     truncation: Literal["disabled"] = "disabled"
 
     def wire(self) -> bytes:
-        """The JSON body: every field is always there."""
+        """The JSON body, with every field."""
         return self.model_dump_json().encode()
 
 
 class ResponseDeleted(ResponseModel):
-    """The answer of `DELETE /v1/responses/{id}`."""
+    """The response of `DELETE /v1/responses/{id}`."""
 
     id: str
     object: Literal["response"]

@@ -1,1 +1,1 @@
-"""The command line: the parser, the commands, and what only they use."""
+"""The command line: the parser, the commands, and code that only they use."""

@@ -1,6 +1,6 @@
-"""Speaks a text through the same stages as the server, without the server.
+"""Speaks a text with the stages of the server, but without HTTP.
 
-Sound goes out as it is made; what is heard when is known at the end.
+Samples are passed on as they are generated. Captions are complete at the end.
 """
 
 from __future__ import annotations
@@ -26,34 +26,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Said:
-    """16-bit samples at 24 kHz, and when which words of `text` are heard in them."""
+class LocalSpeech:
+    """16-bit samples at 24 kHz, and captions that say when each word of `text` is spoken."""
 
     text: Traced
-    sound: bytearray = field(default_factory=bytearray)
-    heard: list[Caption] = field(default_factory=list)
+    pcm: bytearray = field(default_factory=bytearray)
+    captions: list[Caption] = field(default_factory=list)
 
     @property
-    def seconds(self) -> float:
-        """How long it is."""
-        return len(self.sound) / BYTES_PER_S
+    def audio_s(self) -> float:
+        """The length of the audio in seconds."""
+        return len(self.pcm) / BYTES_PER_S
 
     def webvtt(self) -> str:
-        """Its captions as a file."""
-        return webvtt(self.text, self.heard)
+        """The captions as the text of a WebVTT file."""
+        return webvtt(self.text, self.captions)
 
 
-async def say(
+async def speak_locally(
     service: Service,
     text: str,
     voice: str,
     *,
     captions: bool = False,
-    hear: Callable[[bytes], object] = lambda _: None,
-) -> Said:
-    """Speak `text`; `hear` gets the samples as they are made.
+    on_samples: Callable[[bytes], object] = lambda _: None,
+) -> LocalSpeech:
+    """Start the service, speak `text` and stop the service.
 
-    Raises what keeps the models from starting, and what refuses or fails the request.
+    `on_samples` is called with the samples of each chunk as it arrives. Raises the error that kept
+    the models from starting, or the one that refused or failed the request.
     """
     async with service.running():
         await service.settled.wait()
@@ -68,25 +69,25 @@ async def say(
             captions=captions,
         )
         plan = plan_speech(service, body)
-        request, said = plan.request, Said(_spoken(plan))
+        request, speech = plan.request, LocalSpeech(_spoken_text(plan))
         stream = plan.served.runner.stream(
             request, last_stage=request.last_stage, deadline_s=plan.deadline_s
         )
         async with stream as source:
             async for data in Outputs(source):
                 if isinstance(data, AudioChunk):
-                    said.sound += (samples := pcm(data))
-                    said.heard += data.captions
-                    hear(samples)
-        return said
+                    speech.pcm += (samples := pcm(data))
+                    speech.captions += data.captions
+                    on_samples(samples)
+        return speech
 
 
 def _speech_model(service: Service) -> str:
     return next(served.pipeline.model_id for served in service.models if not served.chats)
 
 
-def _spoken(plan: SpeechPlan) -> Traced:
-    """The text as it is spoken, without its markup."""
+def _spoken_text(plan: SpeechPlan) -> Traced:
+    """The text that is spoken: the input without its markup."""
     (talker, _), (text,) = plan.request.params, plan.request.source
     assert isinstance(talker, TalkerParams)
     assert isinstance(text, TextChunk)

@@ -1,8 +1,8 @@
-"""The command line: which commands there are, and how each is run.
+"""The command line: lists the commands and runs one of them.
 
-A command is a module of `server.cli.commands` with `EXAMPLES`, `add_arguments(parser)` and
-`run(options)`, which gives the exit status. Only the one that is asked for is imported, so that
-help and mistakes cost nothing. Errors are one line and a status that is not 0.
+A command is a module of `server.cli.commands`. It defines `EXAMPLES`, `add_arguments(parser)` and
+`run(options)`, which returns the exit status. Only the requested command is imported, so `--help`
+and typing errors are fast. An error is printed as one line, and the exit status is not 0.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
 COMMANDS = {
-    "serve": "answer on HTTP",
+    "serve": "start the HTTP server",
     "say": "speak a text, aloud or into a file",
-    "chat": "talk with a model that answers in text and voice",
-    "voices": "list the voices, or fetch another one",
+    "chat": "chat with a model that answers in text and voice",
+    "voices": "list the voices, or download another one",
     "models": "list the models and their voices",
-    "bench": "put a short load on a server and say how soon and how smoothly it speaks",
-    "selftest": "check what a server sends, ours or another",
-    "trace": "fetch a request's timeline from a server, for Perfetto",
-    "plan": "simulate a layout of workers under load",
-    "config": "show the settings and where each comes from",
-    "completion": "print what makes a shell complete commands and options",
+    "bench": "send a short load to a server and measure latency, gaps and throughput",
+    "selftest": "check the responses of any server with an OpenAI-compatible API",
+    "trace": "download a request's timeline from a server, for Perfetto",
+    "plan": "simulate stage workers under load, to size a deployment",
+    "config": "show all settings and where each value comes from",
+    "completion": "print a script for shell completion",
 }
 EXAMPLES = """\
 examples:
-  nano-omni serve                              on http://127.0.0.1:8000/v1
-  nano-omni say "Hello there."                 aloud, without a server
-  nano-omni chat --url http://127.0.0.1:8000   with a server that runs
-  nano-omni COMMAND --help                     the options of a command
+  nano-omni serve                              serve on http://127.0.0.1:8000/v1
+  nano-omni say "Hello there."                 speak aloud, without a server
+  nano-omni chat --url http://127.0.0.1:8000   chat with a running server
+  nano-omni COMMAND --help                     show the options of a command
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status."""
-    words = sys.argv[1:] if argv is None else argv
+    """Run the command in `argv` (default: `sys.argv`) and return the exit status."""
+    arguments = sys.argv[1:] if argv is None else argv
     try:
-        return _run(words)
+        return _run(arguments)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read our output has enough
+    except BrokenPipeError:  # the reader of our output closed it, as `head` does
         sys.stderr.close()
         return 141
     except Exception as error:
@@ -56,9 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _run(words: Sequence[str]) -> int:
-    parser = parser_of(words)  # it may import for a second
-    options = parser.parse_args(words)
+def _run(arguments: Sequence[str]) -> int:
+    parser = build_parser(arguments)  # importing the command may take a second
+    options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
         return 0
@@ -66,24 +66,24 @@ def _run(words: Sequence[str]) -> int:
     return status
 
 
-def parser_of(words: Container[str]) -> argparse.ArgumentParser:
-    """The parser, with the options of those commands that are among `words`."""
+def build_parser(commands: Container[str]) -> argparse.ArgumentParser:
+    """Build the parser. Only the commands whose names are in `commands` get their options."""
     parser = argparse.ArgumentParser(
         "nano-omni",
-        description="Models that think, talk and sound.",
+        description="An OpenAI-compatible server for models that write and speak.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"nano-omni {VERSION}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(
+        command = subparsers.add_parser(
             name,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name in words:
+        if name in commands:
             module = import_module(f"server.cli.commands.{name}")
             command.epilog = f"examples:\n{module.EXAMPLES}"
             command.set_defaults(run=module.run)
@@ -92,7 +92,7 @@ def parser_of(words: Container[str]) -> argparse.ArgumentParser:
 
 
 def _is_expected(error: Exception) -> bool:
-    """Whether it is a person's mistake or bad luck, and not a defect of ours."""
+    """Whether bad input or the environment caused the error, and not a bug in this program."""
     from server.config.settings import SettingsError
     from server.errors import ServerError
     from stages.contract.errors import OmniError

@@ -1,4 +1,4 @@
-"""Fetches a request's timeline from a server that runs, in the form that trace viewers open."""
+"""Downloads a request's timeline from a running server, in the format that trace viewers open."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from server.errors import ServerError
 if TYPE_CHECKING:
     from pathlib import Path
 
-HINT = "no such request; is NANO_OMNI_DEBUG_ROUTES on there, and was it among the last few hundred?"
+    from server.cli.client.api import ServerAddress
+
+NOT_FOUND = (
+    "the server has no timeline of this request: it keeps those of the last few hundred requests,"
+    " and only if it was started with NANO_OMNI_DEBUG_ROUTES=true"
+)
 
 
 class NoTraceError(ServerError):
-    """A server has no such timeline, or could not be asked."""
+    """The server does not have the timeline, refused the request, or could not be reached."""
 
 
-def write_trace(base_url: str, key: str, request_id: str, path: Path) -> None:
-    """Write the trace to `path`. Raises NoTraceError; nothing is written then."""
-    url = f"{base_url.rstrip('/').removesuffix('/v1')}/debug/requests/{quote(request_id, safe='')}"
-    headers = {"authorization": f"Bearer {key}"} if key else {}
+def write_trace(server: ServerAddress, request_id: str, path: Path) -> None:
+    """Write the trace to `path`. If it raises NoTraceError, nothing was written."""
+    url = f"{server.base_url}/debug/requests/{quote(request_id, safe='')}/timeline"
     try:
-        reply = httpx2.get(f"{url}/timeline", params={"format": "chrome"}, headers=headers)
+        response = httpx2.get(url, params={"format": "chrome"}, headers=server.headers)
     except httpx2.HTTPError as error:
-        raise NoTraceError(f"{base_url}: {error}") from error
-    if reply.status_code == HTTPStatus.NOT_FOUND:
-        raise NoTraceError(HINT)
-    if reply.status_code != HTTPStatus.OK:
-        raise NoTraceError(f"{base_url} answered {reply.status_code}")
-    path.write_bytes(reply.content)
+        raise NoTraceError(f"{server.url}: {error}") from error
+    if response.status_code == HTTPStatus.NOT_FOUND:
+        raise NoTraceError(NOT_FOUND)
+    if response.status_code != HTTPStatus.OK:
+        raise NoTraceError(f"{server.url} answered HTTP {response.status_code}")
+    path.write_bytes(response.content)

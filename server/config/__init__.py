@@ -1,1 +1,1 @@
-"""Settings and where they come from, API keys, files named by settings, the log."""
+"""Settings and their sources, API keys, the files that settings name, and the log."""

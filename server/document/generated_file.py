@@ -1,4 +1,4 @@
-"""What modules do that make a stored file: write it to standard output, or check that it is so."""
+"""Shared by the generators: writes a file to standard output, or checks the stored one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
 
 def write_or_check(text: str, stored: Path, module: str) -> int:
-    """Write `text`, or with `--check` compare it with `stored`; the exit status of `module`."""
+    """Write `text`; with `--check`, compare it with `stored` instead. Return the exit status.
+
+    `module` is the name of the generator, for the error message.
+    """
     if "--check" not in sys.argv[1:]:
         sys.stdout.write(text)
         return 0
     if stored.is_file() and stored.read_text(encoding="utf-8") == text:
         return 0
-    sys.stderr.write(f"{stored} is not what `python -m {module}` writes\n")
+    sys.stderr.write(f"{stored} is out of date; write it again with `python -m {module}`\n")
     return 1

@@ -1,6 +1,6 @@
-"""The table of metrics: `python -m server.document.metrics_page > docs/metrics.md`.
+"""Generates the page on metrics: `python -m server.document.metrics_page > docs/metrics.md`.
 
-With `--check` it writes nothing, and fails if the stored table is another one.
+With `--check` it writes nothing, and fails if the stored page is out of date.
 """
 
 from __future__ import annotations
@@ -11,29 +11,31 @@ from typing import get_args
 
 from server.document.generated_file import write_or_check
 from server.observe.metric_names import DECLARED
-from server.observe.trail import ENDPOINTS, UNKNOWN, Outcome
+from server.observe.timeline import ENDPOINTS, UNKNOWN, Outcome
 
 STORED = Path(__file__).parent.parent.parent / "docs" / "metrics.md"
 HEAD = f"""# Metrics
 
-`GET /metrics` gives them in Prometheus' text format, or as OpenMetrics where that is asked for. It
-needs no key: it tells how much is done and how fast, and nothing of what is said. Where that is too
-much, keep the path from the world. Made by
-`python -m server.document.metrics_page > docs/metrics.md`.
+`GET /metrics` returns all metrics in Prometheus' text format, or as OpenMetrics if the client asks
+for it. It needs no API key: it shows how much the server does and how fast, but no texts or audio.
+If that is too much to publish, block the path in your proxy.
 
-The values of labels are few and fixed:
+This page is generated: `python -m server.document.metrics_page > docs/metrics.md`.
 
-- `model`: the id of a model that is served, or `{UNKNOWN}`, where the body was refused
-  or names none that is
+Labels have a small, fixed set of values:
+
+- `model`: the id of a served model, or `{UNKNOWN}` if the request body was refused or names a model
+  that is not served
 - `endpoint`: {", ".join(f"`{endpoint}`" for endpoint in ENDPOINTS)}
-- `outcome`: {", ".join(f"`{outcome}`" for outcome in get_args(Outcome))}; `left` is the client,
-  `stalled` its reader
-- `stage`: the name of a stage; `replica`: which of its workers, from 0
+- `outcome`: {", ".join(f"`{outcome}`" for outcome in get_args(Outcome))}. `left`: the client
+  disconnected; `stalled`: the client stopped reading
+- `stage`: the name of a stage; `replica`: the number of its worker, from 0
 
-On top come the `process_*` of prometheus-client, about the server's own process. What workers tell
-of their steps comes with their reports, up to 100 ms late. Where servers share workers, each tells
-of its own requests, and a step is counted by one server (whose request it advanced first): sums
-over servers are of all. `nano_omni_stage_up` and the restarts are as each server sees them.
+The `process_*` metrics of prometheus-client describe the server's own process.
+
+Workers report their steps up to 100 ms late. If several servers share workers, each server counts
+its own requests. A step is counted once, by the server whose request it advanced first. So sums
+over all servers are correct. `nano_omni_stage_up` and the restarts are as each server sees them.
 
 | name | type | labels | meaning |
 |---|---|---|---|
@@ -41,13 +43,16 @@ over servers are of all. `nano_omni_stage_up` and the restarts are as each serve
 
 
 def text() -> str:
-    """The document as it is stored."""
-    rows = (f"| `{of.name}` | {of.kind} | {', '.join(of.labels)} | {of.help} |" for of in DECLARED)
+    """The text of the page."""
+    rows = (
+        f"| `{metric.name}` | {metric.kind} | {', '.join(metric.labels)} | {metric.help} |"
+        for metric in DECLARED
+    )
     return HEAD + "\n".join(rows) + "\n"
 
 
 def main() -> int:
-    """Write the table, or check it; the exit status."""
+    """Write the page, or check it. Return the exit status."""
     return write_or_check(text(), STORED, "server.document.metrics_page")
 
 

@@ -1,7 +1,7 @@
-"""The OpenAPI document of the server: `python -m server.document.openapi > openapi/openapi.json`.
+"""Generates the OpenAPI document: `python -m server.document.openapi > openapi/openapi.json`.
 
-With `--check` it writes nothing, and fails if the stored document is not the one that would be
-written. Built from the routes; no model is loaded.
+With `--check` it writes nothing, and fails if the stored document is out of date. The document is
+built from the routes; no model is loaded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MODELS: tuple[tuple[tuple[type[BaseModel], ...], JsonSchemaMode], ...] = (
 
 
 def document() -> dict[str, Any]:
-    """The document, with the models that FastAPI does not see itself."""
+    """The document as JSON values, with the body and stream models that FastAPI does not see."""
     settings = Settings()
     config = BuildConfig(settings.cache_dir)
     service = Service(settings, lambda: build("fake", config))
@@ -53,7 +53,7 @@ def document() -> dict[str, Any]:
 
 
 def _describe_keys(spec: dict[str, Any]) -> None:
-    """A key may be asked for everywhere but where `Auth` asks for none."""
+    """Say that every path may need an API key, except the paths that `Auth` leaves open."""
     scheme = {"type": "http", "scheme": "bearer", "description": "Where the server has keys."}
     spec["components"]["securitySchemes"] = {"key": scheme}
     for path, operations in spec["paths"].items():
@@ -73,12 +73,12 @@ def _show_errors(spec: dict[str, Any]) -> None:
 
 
 def text() -> str:
-    """The document as it is stored."""
+    """The document as the text of a JSON file."""
     return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> int:
-    """Write the document, or check it; the exit status."""
+    """Write the document, or check it. Return the exit status."""
     return write_or_check(text(), STORED, "server.document.openapi")
 
 

@@ -1,14 +1,11 @@
-"""Makes docs/settings.md from the settings.
-
-`python -m server.document.settings_page > docs/settings.md`
-"""
+"""Generates the page on settings: `python -m server.document.settings_page > docs/settings.md`."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from server.cli.commands.options import choices_of, shown
+from server.cli.commands.options import choices_of, format_value
 from server.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,17 +14,16 @@ if TYPE_CHECKING:
 HEAD = """\
 # Settings
 
-Written by `python -m server.document.settings_page > docs/settings.md`; a test holds it to the
-code.
+This page is generated: `python -m server.document.settings_page > docs/settings.md`.
 
-A setting is given, and the first of these counts,
+There are three ways to set a setting. If it is set in several ways, the first of these wins:
 
-1. as an option of `nano-omni serve`: `--max-running 4`,
-2. as an environment variable: `NANO_OMNI_MAX_RUNNING=4`,
-3. in the settings file, which is TOML: `max_running = 4`.
+1. an option of `nano-omni serve`: `--max-running 4`
+2. an environment variable: `NANO_OMNI_MAX_RUNNING=4`
+3. the settings file, in TOML: `max_running = 4`
 
-The file is the one that `--config` or `NANO_OMNI_CONFIG` names, else
-`~/.config/nano-omni/config.toml` (below `$XDG_CONFIG_HOME`) if it is there:
+Name the file with `--config` or `NANO_OMNI_CONFIG`. Without them it is
+`$XDG_CONFIG_HOME/nano-omni/config.toml` (usually `~/.config/nano-omni/config.toml`), if it exists:
 
 ```toml
 host = "0.0.0.0"
@@ -36,19 +32,22 @@ api_keys_file = "~/keys.txt"
 cors_origins = ["https://example.org"]
 ```
 
-`nano-omni config` shows what is in force and where each value comes from; of keys only how many
-there are. A name that is no setting is an error, and so is a value that does not fit. `api_keys` is
-no option, because other users of the machine see command lines. `say`, `chat` and `models` take
-those that say what to run. `NANO_OMNI_API_KEY` is the key that `chat --url`, `bench` and `selftest`
-send to a server.
+`nano-omni config` shows the value of each setting and where it comes from. Of API keys it shows
+only their number. Unknown names and invalid values are errors.
 
-| setting | default | what it is |
+`api_keys` is not a command line option, because other users of the machine can see command lines.
+`say`, `chat` and `models` take the settings that choose models and devices.
+
+`NANO_OMNI_API_KEY` is not a setting: it is the API key that `chat --url`, `bench`, `selftest` and
+`trace` send to a server.
+
+| setting | default | meaning |
 |---|---|---|
 """
 
 
 def page() -> str:
-    """The page."""
+    """The text of the page."""
     return HEAD + "".join(f"{row}\n" for row in _rows())
 
 
@@ -57,7 +56,7 @@ def _rows() -> Iterator[str]:
         text = " ".join((field.description or "").split())
         choices = choices_of(field)
         values = f" One of {', '.join(f'`{choice}`' for choice in choices)}." if choices else ""
-        yield f"| `{name}` | {shown(field.default)} | {text}{values} |"
+        yield f"| `{name}` | {format_value(field.default)} | {text}{values} |"
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Samples to bytes: PCM, files of each format, and encoders beside the event loop."""
+"""Encodes samples: PCM, audio files of each format, and encoders that run in threads."""

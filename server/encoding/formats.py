@@ -1,8 +1,8 @@
-"""Samples as files: one encoder for each format, fed as the sound is made.
+"""Samples as files: one encoder for each format, fed while the audio is generated.
 
-Bytes leave with every piece, and nothing is lost at the end. What comes out does not depend on how
-the sound was cut: the codecs collect their own frames. A file that is streamed does not know its
-length; one that is whole says it. Libraries only; no program is run.
+Every chunk gives bytes as soon as the codec allows, and the end loses nothing. The output does not
+depend on how the audio was cut into chunks, as the codecs collect their own frames. A streamed file
+does not contain its length; a whole file does. Only libraries are used, no external programs.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """Makes one file of one sound. Samples are 16-bit little-endian PCM, 24 kHz, mono."""
+    """Encodes one file. Samples are 16-bit little-endian PCM, 24 kHz, mono."""
 
     def head(self) -> bytes:
-        """What stands before the first samples. Asked for once, first; may be empty."""
+        """The bytes before the first samples; may be empty. Called once, before all else."""
 
     def feed(self, samples: bytes) -> bytes:
-        """Take samples; the bytes of the file that are ready. May be empty."""
+        """Add samples. Returns the bytes of the file that are ready; may be empty."""
 
     def flush(self) -> bytes:
-        """The rest of the file. Nothing is fed after it."""
+        """The rest of the file. Nothing may be fed after it."""
 
     def close(self) -> None:
-        """Free what is held. Safe at any time, and again."""
+        """Free all resources. May be called at any time, and more than once."""
 
 
-class PlainEncoder:
-    """The samples themselves behind a fixed head: PCM, and WAV of unknown length."""
+class PassthroughEncoder:
+    """The samples themselves after a fixed head: PCM, and WAV of unknown length."""
 
     def __init__(self, head: bytes) -> None:
         self._head = head
 
     def head(self) -> bytes:
-        """See Encoder."""
+        """The head."""
         return self._head
 
     def feed(self, samples: bytes) -> bytes:
-        """See Encoder."""
+        """The samples, unchanged."""
         return samples
 
     def flush(self) -> bytes:
-        """See Encoder."""
+        """Nothing is left."""
         return b""
 
     def close(self) -> None:
-        """See Encoder."""
+        """Nothing to free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A codec of FFmpeg, the container around it, and that container's options."""
+    """A codec of FFmpeg, its container, and the options of the container."""
 
     container: str
     name: _AudioCodecName
@@ -73,54 +73,54 @@ class Codec:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Pipe:
-    """A sink that cannot seek: what is written comes out once."""
+class _StreamSink:
+    """A file that cannot seek. Written bytes are taken out with `take`."""
 
     def __init__(self) -> None:
         self._written = bytearray()
 
-    def write(self, piece: Any) -> int:
-        """Called by the muxer."""
-        self._written += piece
-        return len(piece)
+    def write(self, data: Any) -> int:
+        """Append `data`. The muxer calls this."""
+        self._written += data
+        return len(data)
 
     def take(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         taken = bytes(self._written)
         self._written.clear()
         return taken
 
 
 class PyAvEncoder:
-    """A codec in its container. Raises `av.FFmpegError` where it cannot be set up."""
+    """A codec in its container. Raises `av.FFmpegError` if it cannot be opened."""
 
     def __init__(self, codec: Codec) -> None:
-        self._pipe = _Pipe()
-        self._coding = _Coding(codec, self._pipe)
+        self._sink = _StreamSink()
+        self._muxer = _Muxer(codec, self._sink)
 
     def head(self) -> bytes:
-        """See Encoder."""
-        return self._pipe.take()
+        """The header that the muxer wrote on opening."""
+        return self._sink.take()
 
     def feed(self, samples: bytes) -> bytes:
-        """See Encoder."""
-        self._coding.feed(samples)
-        return self._pipe.take()
+        """Encode samples; returns what the muxer wrote."""
+        self._muxer.feed(samples)
+        return self._sink.take()
 
     def flush(self) -> bytes:
-        """See Encoder."""
-        self._coding.finish()
-        return self._pipe.take()
+        """Encode what the codec still holds, and write the trailer."""
+        self._muxer.finish()
+        return self._sink.take()
 
     def close(self) -> None:
-        """See Encoder."""
-        self._coding.close()
+        """Close the container."""
+        self._muxer.close()
 
 
-class _Coding:
-    """Codes samples into a sink. A sink that can seek gets its lengths filled in at the end."""
+class _Muxer:
+    """Encodes samples into a sink. If the sink can seek, lengths are filled in at the end."""
 
-    def __init__(self, codec: Codec, sink: _Pipe | io.BytesIO) -> None:
+    def __init__(self, codec: Codec, sink: _StreamSink | io.BytesIO) -> None:
         self._container = av.open(sink, "w", codec.container, options=dict(codec.options))
         self._stream = self._container.add_stream(codec.name, rate=OUTPUT_RATE_HZ, layout="mono")
         if codec.bit_rate is not None:
@@ -138,7 +138,7 @@ class _Coding:
         self._container.mux(self._stream.encode(frame))
 
     def finish(self) -> None:
-        if not self._fed:  # without any frame most of these are no valid files
+        if not self._fed:  # without any frame most formats give an invalid file
             self.feed(bytes(SAMPLE_BYTES))
         self._container.mux(self._stream.encode(None))
         self.close()
@@ -147,8 +147,8 @@ class _Coding:
         self._container.close()
 
 
-# Ogg keeps pages to itself unless told otherwise, and draws a serial number; FLAC begins with 8 kB
-# of padding, and MP3 with a tag.
+# Without these options Ogg buffers pages and draws a random serial number, FLAC starts with 8 kB of
+# padding, and MP3 starts with a tag.
 OGG = {"page_duration": "20000", "flush_packets": "1", "fflags": "+bitexact"}
 CODECS: Mapping[str, Codec] = {
     "mp3": Codec("mp3", "libmp3lame", 128_000, {"id3v2_version": "0"}),
@@ -160,34 +160,34 @@ CODECS: Mapping[str, Codec] = {
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A format of streamed sound. `heavy`: its work takes too long for the event loop."""
+    """A format of streamed audio. `in_thread`: encoding takes too long for the event loop."""
 
     media_type: str
     open: Callable[[], Encoder]
-    heavy: bool
+    in_thread: bool
 
 
 FORMATS: Mapping[str, FileFormat] = {
     **{
-        name: FileFormat(f"audio/{media}", partial(PyAvEncoder, CODECS[name]), heavy=True)
+        name: FileFormat(f"audio/{media}", partial(PyAvEncoder, CODECS[name]), in_thread=True)
         for name, media in (("mp3", "mpeg"), ("opus", "opus"), ("aac", "aac"), ("flac", "flac"))
     },
-    "wav": FileFormat("audio/wav", partial(PlainEncoder, wav_header(None)), heavy=False),
-    "pcm": FileFormat("audio/pcm", partial(PlainEncoder, b""), heavy=False),
+    "wav": FileFormat("audio/wav", partial(PassthroughEncoder, wav_header(None)), in_thread=False),
+    "pcm": FileFormat("audio/pcm", partial(PassthroughEncoder, b""), in_thread=False),
 }
 
 
 def whole_file(samples: bytes, name: str) -> bytes:
-    """All of a sound as one file that says its length where the format has a place for it.
+    """All samples as one file, which contains its length if the format has a field for it.
 
-    `name` is one of the formats, or `pcm16`. Takes milliseconds for each second of sound.
+    `name` is one of `FORMATS`, or `pcm16`. Takes milliseconds for each second of audio.
     """
     if name in ("pcm", "pcm16"):
         return samples
     if name == "wav":
         return wav_header(len(samples)) + samples
     sink = io.BytesIO()
-    with closing(_Coding(CODECS[name], sink)) as coding:
-        coding.feed(samples)
-        coding.finish()
+    with closing(_Muxer(CODECS[name], sink)) as muxer:
+        muxer.feed(samples)
+        muxer.finish()
     return sink.getvalue()

@@ -1,7 +1,7 @@
-"""Samples as bytes: 16-bit little-endian PCM, bare or behind a RIFF header.
+"""Samples as bytes: 16-bit little-endian PCM, with or without a RIFF header.
 
-A WAV file that is streamed does not know its length and says 0xFFFFFFFF; one that is whole says
-the truth. Nothing follows the data.
+The length of a streamed WAV file is not known when its header is sent, so the header says
+0xFFFFFFFF. In a whole file it has the real length. Nothing follows the data.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ WAV_HEADER_BYTES = 44
 
 
 def pcm(chunk: AudioChunk) -> bytes:
-    """The samples of a chunk. Raises ValueError at another rate than the one that is promised."""
+    """The samples of a chunk. Raises ValueError if its rate is not the output rate of 24 kHz."""
     if chunk.rate_hz != OUTPUT_RATE_HZ:
-        raise ValueError(f"audio at {chunk.rate_hz} Hz where {OUTPUT_RATE_HZ} Hz is promised")
+        raise ValueError(f"audio at {chunk.rate_hz} Hz, but the output rate is {OUTPUT_RATE_HZ} Hz")
     return chunk.samples.astype("<i2", copy=False).tobytes()
 
 
 def wav_header(num_data_bytes: int | None) -> bytes:
-    """The 44 bytes before the samples; `None` for a length that is not known yet."""
+    """The 44-byte header of a WAV file; None means that the length is not known yet."""
     if num_data_bytes is None:
         riff_bytes = data_bytes = UNKNOWN_SIZE
     else:

@@ -1,7 +1,7 @@
-"""An encoder beside the event loop: what is heavy runs in a thread, the rest at once.
+"""Runs an encoder without blocking the event loop: codecs run in a thread, PCM and WAV inline.
 
-A piece of 100 ms takes a codec 0.3 to 1.5 ms, and opening one up to 10 ms; the libraries let the
-other threads run meanwhile.
+A codec takes 0.3 to 1.5 ms for 100 ms of audio, and up to 10 ms to open. The libraries release the
+interpreter lock meanwhile.
 """
 
 from __future__ import annotations
@@ -19,42 +19,44 @@ ResultT = TypeVar("ResultT")
 ArgsT = TypeVarTuple("ArgsT")
 
 
-class OpenFile:
-    """A file that is being made. One call at a time, as in Encoder.
+class ThreadedEncoder:
+    """Encodes one file. As with `Encoder`, only one call may run at a time.
 
-    Nothing is set up before the first samples: an encoder may hold megabytes, and the request may
-    have to wait. Each call raises what the set-up raises.
+    The encoder is opened with the first samples, because it may hold megabytes and the request may
+    have to wait for a place. `feed` and `flush` raise what opening raises.
     """
 
-    def __init__(self, form: FileFormat) -> None:
-        self._form = form
+    def __init__(self, file_format: FileFormat) -> None:
+        self._format = file_format
         self._encoder: Encoder | None = None
         self._head = b""
 
     async def feed(self, samples: bytes) -> bytes:
-        """Take samples; the bytes that are ready, at first behind what stands before samples."""
-        encoder = self._encoder or await self._begin()
-        return self._headed(await self._run(encoder.feed, samples))
+        """Add samples. Returns the bytes that are ready; the first ones start with the head."""
+        encoder = self._encoder or await self._open()
+        return self._with_head(await self._run(encoder.feed, samples))
 
     async def flush(self) -> bytes:
-        """The rest of the file."""
-        encoder = self._encoder or await self._begin()
-        return self._headed(await self._run(encoder.flush))
+        """The rest of the file. Nothing may be fed after it."""
+        encoder = self._encoder or await self._open()
+        return self._with_head(await self._run(encoder.flush))
 
     def close(self) -> None:
-        """Free what is held."""
+        """Free the encoder."""
         if self._encoder is not None:
             self._encoder.close()
 
-    async def _begin(self) -> Encoder:
-        self._encoder = await self._run(self._form.open)
+    async def _open(self) -> Encoder:
+        self._encoder = await self._run(self._format.open)
         self._head = self._encoder.head()
         return self._encoder
 
-    def _headed(self, coded: bytes) -> bytes:
+    def _with_head(self, encoded: bytes) -> bytes:
         head, self._head = self._head, b""
-        return head + coded
+        return head + encoded
 
     async def _run(self, work: Callable[[*ArgsT], ResultT], *args: *ArgsT) -> ResultT:
-        """A thread that has begun is waited for, also when the caller is cancelled."""
-        return await anyio.to_thread.run_sync(work, *args) if self._form.heavy else work(*args)
+        """Call `work`. A thread that has started is waited for, also if the caller is cancelled."""
+        return (
+            await anyio.to_thread.run_sync(work, *args) if self._format.in_thread else work(*args)
+        )

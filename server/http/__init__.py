@@ -1,1 +1,1 @@
-"""What every request passes, whatever it asks for: protocol, middleware, bodies, responses."""
+"""The HTTP layer that all routes share: protocol, middleware, request bodies, responses."""

@@ -1,8 +1,8 @@
-"""Reads a request's body into its wire model, whatever content type it was sent with.
+"""Reads a request's body into its wire model. The content type that was sent does not matter.
 
-The limit counts the bytes as they come, with or without a content-length. Of a body that is too
-large a little more is read and thrown away: a connection that is closed on unread bytes is reset,
-and then many clients never see why.
+The size limit counts the bytes that arrive, with or without a content-length. If a body is too
+large, up to 16 MiB more are read and discarded. Closing a connection with unread bytes resets it,
+and then many clients never see the error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 async def read_body(request: Request, model: type[ModelT], max_bytes: int) -> ModelT:
-    """The body as `model`. Raises TooLargeError, and RefusedError naming the field at fault."""
+    """The body as `model`. Raises TooLargeError, or RefusedError with the name of the bad field."""
     raw = await read_bytes(request, max_bytes)
     try:
         return model.model_validate_json(raw)
@@ -36,24 +36,24 @@ async def read_body(request: Request, model: type[ModelT], max_bytes: int) -> Mo
 
 
 async def read_bytes(request: Request, max_bytes: int) -> bytes:
-    """The body as it is. Raises TooLargeError."""
+    """The body as bytes. Raises TooLargeError if it has more than `max_bytes`."""
     announced = request.headers.get("content-length", "")
     too_large = announced.isdigit() and int(announced) > max_bytes
-    if too_large and "expect" in request.headers:  # the client waits before it sends
+    if too_large and "expect" in request.headers:  # the client waits for our answer before it sends
         raise TooLargeError(max_bytes)
     raw = bytearray()
-    pieces = request.stream()
-    while not too_large and (piece := await anext(pieces, None)) is not None:
-        raw += piece
+    chunks = request.stream()
+    while not too_large and (chunk := await anext(chunks, None)) is not None:
+        raw += chunk
         too_large = len(raw) > max_bytes
     if too_large:
-        await _discard(pieces)
+        await _discard(chunks)
         raise TooLargeError(max_bytes)
     return bytes(raw)
 
 
-async def _discard(pieces: AsyncIterator[bytes]) -> None:
-    left = DISCARD_BYTES
+async def _discard(chunks: AsyncIterator[bytes]) -> None:
+    left_bytes = DISCARD_BYTES
     with anyio.move_on_after(DISCARD_S):
-        while left > 0 and (piece := await anext(pieces, None)) is not None:
-            left -= len(piece)
+        while left_bytes > 0 and (chunk := await anext(chunks, None)) is not None:
+            left_bytes -= len(chunk)

@@ -1,6 +1,6 @@
-"""Answers browsers that ask whether a page of another origin may use the server.
+"""CORS: tells browsers whether a page of another origin may use the server.
 
-Around everything that can refuse a request, so that a page can read errors too.
+This layer wraps everything that can refuse a request, so that pages can read errors too.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS")
-READABLE = ("x-request-id", "openai-processing-ms", "retry-after", "x-should-retry")
+EXPOSED_HEADERS = ("x-request-id", "openai-processing-ms", "retry-after", "x-should-retry")
 
 
 class Cors(CORSMiddleware):
-    """Lets pages of `origins` in, with any request headers, without cookies."""
+    """Allows pages of `origins`, with any request headers and without cookies."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         super().__init__(
@@ -33,11 +33,11 @@ class Cors(CORSMiddleware):
             allow_origins=origins,
             allow_methods=METHODS,
             allow_headers=["*"],
-            expose_headers=READABLE,
+            expose_headers=EXPOSED_HEADERS,
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """The base's answer; a refusal in the form of all other errors."""
+        """The answer of the base class; a refusal gets the format of all other errors."""
         answer = super().preflight_response(request_headers)
         if answer.status_code < 400:
             return answer

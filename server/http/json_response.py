@@ -1,4 +1,4 @@
-"""A wire model, or an error, as a JSON response."""
+"""JSON responses made from wire models and from errors."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 def wire_response(
     body: ResponseModel, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """`body` with the fields that were set."""
+    """`body` as JSON, with only the fields that were set."""
     return Response(body.wire(), status, headers, media_type="application/json")
 
 
 def error_response(error: Exception) -> Response:
-    """An error of ours, as the table has it."""
+    """The response to an error of our own, by the table in `server/errors.py`."""
     return _response(answer_to(error))
 
 
 def http_error_response(error: HTTPException, scope: Scope) -> Response:
-    """What the router refuses."""
+    """The response to an error of the router: unknown URL or wrong method."""
     return _response(answer_to_http(error, scope["method"], scope["path"]))
 
 

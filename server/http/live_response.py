@@ -1,10 +1,10 @@
-"""A response that runs its request while it is sent, and stops it when the client leaves.
+"""A response that runs its request while it is sent, and aborts it when the client leaves.
 
-The request's scope is inside the response, so everything it holds is free when the response ends,
-however it ends. The client is watched from the first moment, also while the request waits for its
-turn or the producer is blocked, under every version of ASGI. Headers wait for the first bytes:
-what fails before them is an exception out of the response, and gets a status of its own. A reader
-who takes nothing for too long is cut off.
+The response enters the request's scope, so everything the request holds is freed when the response
+ends, however it ends. The client is watched from the start, under every version of ASGI: also while
+the request waits for a place, and while its producer is blocked. The headers are sent with the
+first bytes. An exception before them leaves the response and gets a status of its own. A client
+that reads nothing for `stall_s` is disconnected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from server.errors import BrokenStreamError, StalledReaderError, log_failure
 from server.exception_groups import ungrouped
-from server.observe.trail import TRAIL
+from server.observe.timeline import TIMELINE
 from server.serving.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -29,28 +29,29 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
     from orchestrator import OrchOutput, OutputStream
-    from server.observe import Trail
+    from server.observe import Timeline
     from server.serving.served import OpenStream
 
 log = structlog.get_logger(__name__)
 
 
-class GuardedSend:
-    """Sends the response's start together with its first body message. `started`: it is out.
+class ClientSend:
+    """The `send` of a live response: holds the response start back until the first body message.
 
-    Raises ClientDisconnect where the server says that nobody is there any more. Calls `give_up`
-    where somebody sends and nothing has been taken for `stall_s`: by one timer for the whole
-    response, as one for each message costs as much as the message.
+    `started` is true once the start was sent. Raises ClientDisconnect if the web server says that
+    the client has left. Calls `on_stall` if a message is being sent and the client has taken
+    nothing for `stall_s`. One timer serves the whole response, because one for each message would
+    cost as much as the message itself.
     """
 
-    def __init__(self, send: Send, stall_s: float, give_up: Callable[[], None]) -> None:
+    def __init__(self, send: Send, stall_s: float, on_stall: Callable[[], None]) -> None:
         self._send = send
         self._stall_s = stall_s
-        self._give_up = give_up
+        self._on_stall = on_stall
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._num_sending = 0  # a ping and an event may come together
-        self._moved_at = 0.0
+        self._num_sending = 0  # a ping and an event may be sent at the same time
+        self._progress_at = 0.0
         self._lock = anyio.Lock()
         self._start: Message = {}
         self.started = False
@@ -59,20 +60,20 @@ class GuardedSend:
         if message["type"] == "http.response.start":
             self._start = message
             return
-        self._begin()
+        self._begin_sending()
         try:
             if not self.started:
                 await self._send_start()
             await self._send(message)
-        except OSError:  # ASGI 2.4: the client is gone
+        except OSError:  # the client has left (ASGI 2.4)
             raise ClientDisconnect from None
         finally:
             self._num_sending -= 1
             if self._num_sending:
-                self._moved_at = self._loop.time()
+                self._progress_at = self._loop.time()
 
     def close(self) -> None:
-        """Nothing is sent any more."""
+        """Stop the timer. Nothing is sent after this."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -81,38 +82,40 @@ class GuardedSend:
             if not self.started:
                 await self._send(self._start)
                 self.started = True
-                self._moved_at = self._loop.time()
+                self._progress_at = self._loop.time()
 
-    def _begin(self) -> None:
+    def _begin_sending(self) -> None:
         if not self._num_sending:
-            self._moved_at = self._loop.time()
+            self._progress_at = self._loop.time()
         self._num_sending += 1
         if self._timer is None:
-            self._watch()
+            self._start_timer()
 
-    def _watch(self) -> None:
-        self._timer = self._loop.call_at(self._moved_at + self._stall_s, self._judge)
+    def _start_timer(self) -> None:
+        self._timer = self._loop.call_at(self._progress_at + self._stall_s, self._check_progress)
 
-    def _judge(self) -> None:
+    def _check_progress(self) -> None:
         self._timer = None
-        if self._num_sending and self._loop.time() >= self._moved_at + self._stall_s:
-            self._give_up()
+        if self._num_sending and self._loop.time() >= self._progress_at + self._stall_s:
+            self._on_stall()
         elif self._num_sending:
-            self._watch()
+            self._start_timer()
 
 
 class LazyStream:
-    """A request's outputs. It is started when the first one is asked for, so that its wait for a
-    turn is part of the response: pings go out meanwhile. `aclose` ends what was started.
+    """A request's outputs. The request starts when the first output is asked for.
 
-    Whoever asks for an output has dealt with the one before: written it, where the response is a
-    stream. The trail hears of both.
+    So its wait for a place is part of the response, and pings are sent meanwhile. `aclose` aborts a
+    request that was started and has not ended.
+
+    Asking for the next output means that the one before has been handled: in a streamed response it
+    was written. Both are noted in the timeline.
     """
 
-    def __init__(self, open_stream: OpenStream, trail: Trail, held: GuardedSend) -> None:
+    def __init__(self, open_stream: OpenStream, timeline: Timeline, send: ClientSend) -> None:
         self._open_stream = open_stream
-        self._trail = trail
-        self._held = held
+        self._timeline = timeline
+        self._send = send
         self._scope = AsyncExitStack()
         self._source: OutputStream | None = None
         self._last: OrchOutput | None = None
@@ -122,14 +125,14 @@ class LazyStream:
 
     async def __anext__(self) -> OrchOutput:
         if self._source is None:
-            self._trail.asked_at = anyio.current_time()
+            self._timeline.queued_at = anyio.current_time()
             self._source = await self._scope.enter_async_context(self._open_stream())
-            self._trail.admit(self._source.records)
-        elif self._last is not None and self._held.started:
-            self._trail.wrote(self._last)
+            self._timeline.note_admitted(self._source.records)
+        elif self._last is not None and self._send.started:
+            self._timeline.note_written(self._last)
         self._last = None
         self._last = await anext(self._source)
-        self._trail.made(self._last)
+        self._timeline.note_output(self._last)
         return self._last
 
     async def aclose(self) -> None:
@@ -138,17 +141,17 @@ class LazyStream:
 
 
 class LiveResponse(Response):
-    """Runs the request's stream, and lets `reply` send what comes out of it.
+    """Runs the request of `open_stream`; `reply` sends its outputs.
 
-    `reply` gets the outputs, the scope and the held `send`. Raises what the request or the reply
-    raises, as BrokenStreamError once bytes are out; returns without a complete response if the
-    client left.
+    `reply` gets the outputs, the ASGI scope and the `ClientSend`. What the request or `reply`
+    raises is raised as it is before the first byte, and as BrokenStreamError after it. If the
+    client leaves, the call returns without a complete response.
     """
 
     def __init__(
         self,
         open_stream: OpenStream,
-        reply: Callable[[Outputs, Scope, GuardedSend], Awaitable[None]],
+        reply: Callable[[Outputs, Scope, ClientSend], Awaitable[None]],
         stall_s: float,
     ) -> None:
         super().__init__()
@@ -157,44 +160,44 @@ class LiveResponse(Response):
         self._reply = reply
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reading = anyio.CancelScope()
-        held = GuardedSend(send, self._stall_s, reading.cancel)
+        until_stall = anyio.CancelScope()
+        client_send = ClientSend(send, self._stall_s, until_stall.cancel)
         try:
-            stream = LazyStream(self._open_stream, scope[TRAIL], held)
-            async with while_connected(receive), aclosing(stream) as source:
-                with reading:
-                    await self._reply(Outputs(source), scope, held)
+            stream = LazyStream(self._open_stream, scope[TIMELINE], client_send)
+            async with cancel_on_disconnect(receive), aclosing(stream) as source:
+                with until_stall:
+                    await self._reply(Outputs(source), scope, client_send)
         except ClientDisconnect:
             return
         except Exception as error:
-            if held.started:
+            if client_send.started:
                 log_failure(error)
                 raise BrokenStreamError from error
             raise
         finally:
-            held.close()
-        if reading.cancelled_caught:
+            client_send.close()
+        if until_stall.cancelled_caught:
             log.warning("reader_stalled", after_s=self._stall_s)
             raise BrokenStreamError from StalledReaderError()
 
 
 @asynccontextmanager
-async def while_connected(receive: Receive) -> AsyncIterator[None]:
-    """Cancel the body as soon as the client leaves, and go on behind it."""
+async def cancel_on_disconnect(receive: Receive) -> AsyncIterator[None]:
+    """Cancel the body of the `async with` as soon as the client leaves; continue after it."""
     with ungrouped():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_on_disconnect, receive, tasks.cancel_scope)
+            tasks.start_soon(_wait_for_disconnect, receive, tasks.cancel_scope)
             yield
             tasks.cancel_scope.cancel()
 
 
-async def _cancel_on_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
+async def _wait_for_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
 
 
-async def never() -> Message:
-    """A `receive` for responses whose client is watched already."""
+async def receive_nothing() -> Message:
+    """An ASGI `receive` that never returns, for responses inside `cancel_on_disconnect`."""
     await anyio.sleep_forever()
     raise AssertionError("forever ended")

@@ -1,7 +1,7 @@
-"""HEAD, OPTIONS and wrong methods, for every URL that there is.
+"""Answers HEAD, OPTIONS and wrong methods for every URL.
 
-HEAD is GET without the body. OPTIONS, and the refusal of a method, say all methods of the URL, also
-where several routes share it.
+HEAD is GET without the body. OPTIONS and the refusal of a wrong method list all methods of the URL,
+also if several routes share it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ORDER = ("GET", "HEAD", "POST", "DELETE", "OPTIONS")
 
 
 class Methods:
-    """Wraps an ASGI app with these routes."""
+    """Wraps an ASGI app that has these routes."""
 
     def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
         self._app = app
         self._routes = routes
-        # Most of the URLs that are asked for are a route's own path, and need no search.
+        # Most requests are for exactly a route's path, and need no search.
         self._known = {route.path: self._search(route.path) for route in routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

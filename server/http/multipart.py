@@ -1,4 +1,4 @@
-"""Reads a form with one file, as browsers and clients send files: `multipart/form-data`."""
+"""Reads a form with one file: `multipart/form-data`, as browsers and other clients send files."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 FORM = "multipart/form-data"
-FIELDS_BYTES = 64 * 2**10  # of what is no file, and of the form around it
+FIELDS_BYTES = 64 * 2**10  # for all other fields, and for the form around them
 MAX_FIELDS = 16
 
 
 async def read_form(
     request: Request, model: type[ModelT], file: str, max_bytes: int
 ) -> tuple[ModelT, bytes]:
-    """The fields as `model`, and the bytes of the field `file`.
+    """The form's fields as `model`, and the bytes of the field `file`.
 
-    Raises TooLargeError, and RefusedError naming the field at fault.
+    Raises TooLargeError, or RefusedError with the name of the bad field.
     """
     if not request.headers.get("content-type", "").startswith(FORM):
-        raise RefusedError(Problem(f"Invalid content type: this takes '{FORM}'."))
+        raise RefusedError(Problem(f"Invalid content type: this endpoint takes '{FORM}'."))
     raw = await read_bytes(request, max_bytes + FIELDS_BYTES)
     parser = MultiPartParser(
         request.headers, _once(raw), max_files=1, max_fields=MAX_FIELDS, max_part_size=FIELDS_BYTES

@@ -1,9 +1,9 @@
-"""The HTTP protocol with limits on how a request comes in: how long, and how large a head.
+"""The HTTP protocol with limits for incoming requests: the time they take, and the size of a head.
 
-uvicorn waits for a request that has begun for as long as it takes. Here its head and its body have
-a time each; a client that takes longer is told so and its connection is closed. What is refused
-before there is a request has the form of all other errors too. Offers of another protocol (h2c,
-WebSocket) are declined: the request is served as if there were none.
+uvicorn waits without limit for the rest of a request. Here the head and the body have a time limit
+each. A client that takes longer gets status 408, and its connection is closed. Errors at this level
+have the same JSON format as all others. An offer to upgrade to another protocol (h2c, WebSocket) is
+declined: the request is served as if it had no offer.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
 
     from server.config.settings import Settings
 
-FRAMING = (b"content-length", b"transfer-encoding")
+FRAMING_HEADERS = (b"content-length", b"transfer-encoding")
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection. `limited_protocol` makes a subclass with the `settings` of a server."""
+    """One connection. `limited_protocol` makes a subclass that has the `settings` of a server."""
 
     settings: Settings
-    turn: WriteBatch
+    batch: WriteBatch
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._timer: asyncio.TimerHandle | None = None
         self._in_head = False
         self._head_bytes = 0
-        self._declining = False
+        self._is_declining = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection without a request has the time of a head."""
-        super().connection_made(BatchingTransport(transport, self.turn))
-        self._allow(self.settings.header_s)
+        """A new connection must send its first head within `header_s`."""
+        super().connection_made(BatchingTransport(transport, self.batch))
+        self._start_timer(self.settings.header_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See the base."""
-        self._disarm()
+        """The connection is closed: stop the timer."""
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See the base. Between requests its keep-alive time holds, until something comes."""
+        """Parse `data`. Between requests the keep-alive time applies until the first byte comes."""
         self._unset_keepalive_if_required()
         try:
             self._feed(data)
@@ -64,27 +64,27 @@ class LimitedProtocol(HttpToolsProtocol):
                 limit = self.settings.max_header_bytes
                 self._refuse(431, f"The request's headers are larger than {limit} bytes.")
         elif self._timer is None and self._is_idle:
-            self._allow(self.settings.header_s)
+            self._start_timer(self.settings.header_s)
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """A head begins: it must be complete within `header_s`."""
         super().on_message_begin()
         self._in_head = True
         self._head_bytes = 0
         if self._timer is None:
-            self._allow(self.settings.header_s)
+            self._start_timer(self.settings.header_s)
 
     def on_headers_complete(self) -> None:
-        """The head is there; the body has its own time."""
+        """The head is complete; the body must be complete within `body_s`."""
         self._in_head = False
-        self._allow(self.settings.body_s)
-        if not self._declining:
+        self._start_timer(self.settings.body_s)
+        if not self._is_declining:
             super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """All of the request is there, but for the body of one with an offer (`_decline`)."""
+        """The request is complete, unless it has an offer and its body comes next (`_decline`)."""
         if not self.parser.should_upgrade():
-            self._disarm()
+            self._stop_timer()
             super().on_message_complete()
 
     def _feed(self, data: bytes) -> None:
@@ -98,15 +98,17 @@ class LimitedProtocol(HttpToolsProtocol):
                 return
 
     def _decline(self) -> None:
-        """Go on with the body of a request after whose head the parser stopped, for the protocol
-        that was offered: a new parser is told how the body is framed, by a head without an offer.
+        """Continue with the body of a request that offers to upgrade.
+
+        The parser stops after such a head. A new parser is fed a head without the offer, but with
+        the same framing, and then reads the body.
         """
-        framing = [b"%s: %s\r\n" % field for field in self.headers if field[0] in FRAMING]
+        framing = [b"%s: %s\r\n" % field for field in self.headers if field[0] in FRAMING_HEADERS]
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as the base does
-        self._declining = True
+        self._is_declining = True
         self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing))
-        self._declining = False
+        self._is_declining = False
 
     @property
     def _is_idle(self) -> bool:
@@ -116,34 +118,34 @@ class LimitedProtocol(HttpToolsProtocol):
     def _response_started(self) -> bool:
         return self.cycle is not None and self.cycle.response_started
 
-    def _allow(self, seconds: float) -> None:
-        self._disarm()
-        self._timer = self.loop.call_later(seconds, self._late)
+    def _start_timer(self, seconds: float) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, self._on_timeout)
 
-    def _disarm(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _late(self) -> None:
+    def _on_timeout(self) -> None:
         self._timer = None
         if not self.transport.is_closing():
             self._refuse(408, "The request did not arrive in time.")
 
     def _refuse(self, status: int, message: str) -> None:
-        """Say why, where the client waits for a response to this, and close."""
-        unanswered = self._is_idle if self._in_head else not self._response_started
-        if unanswered:
-            self.transport.write(_response(status, message))
+        """Answer with an error if the client still waits for a response; close the connection."""
+        is_waiting = self._is_idle if self._in_head else not self._response_started
+        if is_waiting:
+            self.transport.write(_error_response(status, message))
         self.transport.close()
 
 
 def limited_protocol(settings: Settings) -> type[LimitedProtocol]:
-    """The protocol of a server with these settings."""
-    return type("Guarded", (LimitedProtocol,), {"settings": settings, "turn": WriteBatch()})
+    """The protocol class of a server with these settings."""
+    return type("ServerProtocol", (LimitedProtocol,), {"settings": settings, "batch": WriteBatch()})
 
 
-def _response(status: int, message: str) -> bytes:
+def _error_response(status: int, message: str) -> bytes:
     body = envelope(message, INVALID, None, None).wire()
     lines = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",

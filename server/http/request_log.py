@@ -1,7 +1,7 @@
 """The outermost layer: a request's id, its time, and its one line in the log.
 
-Pure ASGI around everything, so that every response has the headers, those of errors included. The
-id is the client's own where it is a sane one, and is echoed only: nothing is keyed by it.
+Pure ASGI around everything, so that every response has these headers, errors too. A valid id that
+the client sends is kept, but only echoed and logged: nothing in the server is keyed by it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from server.observe import Observer, Trail
-    from server.observe.trail import Outcome
+    from server.observe import Observer, Timeline
+    from server.observe.timeline import Outcome
 
 log = structlog.get_logger(__name__)
 
-SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 QUIET_PATHS = ("/health", "/metrics", "/debug/")
 
 CLIENT_LEFT = 499
-# How a response ended, by its status; other 4xx are `invalid`, other 5xx `failed`.
+# The outcome of a response by its status. All other 4xx are `invalid`, all other 5xx `failed`.
 OUTCOMES: Mapping[int, Outcome] = {
     429: "overloaded",
     CLIENT_LEFT: "left",
@@ -43,11 +43,11 @@ OUTCOMES: Mapping[int, Outcome] = {
 
 
 class RequestLog:
-    """Wraps an ASGI app; adds `x-request-id` and `openai-processing-ms`, and logs."""
+    """Wraps an ASGI app: adds `x-request-id` and `openai-processing-ms`, and logs each request."""
 
-    def __init__(self, app: ASGIApp, watch: Observer) -> None:
+    def __init__(self, app: ASGIApp, observer: Observer) -> None:
         self._app = app
-        self._watch = watch
+        self.observer = observer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,25 +55,25 @@ class RequestLog:
             return
         headers = Headers(scope=scope)
         name = request_id(headers.get("x-request-id", ""))
-        exchange = ExchangeLog(scope, send, name, self._watch.begin(scope, name, headers))
+        exchange = ExchangeLog(scope, send, name, self.observer.start(scope, name, headers))
         try:
             await self._app(scope, receive, exchange.send)
         except Exception as error:
             exchange.error = error
             raise
         finally:
-            exchange.end()
+            exchange.finish()
 
 
 class ExchangeLog:
-    """What is seen of one request and its response from outside."""
+    """Watches one request and its response from outside, and writes the line about it."""
 
-    def __init__(self, scope: Scope, send: Send, name: str, trail: Trail | None) -> None:
+    def __init__(self, scope: Scope, send: Send, name: str, timeline: Timeline | None) -> None:
         self._scope = scope
         self._send = send
         self._started_at = anyio.current_time()
         self._request_id = name
-        self._trail = trail
+        self._timeline = timeline
         self._status = 0
         self._first_byte_ms: int | None = None
         self._num_bytes = 0
@@ -81,7 +81,7 @@ class ExchangeLog:
         self.error: Exception | None = None
 
     async def send(self, message: Message) -> None:
-        """Pass a message on, with our headers where it starts the response."""
+        """Pass a message on. The start of the response gets our headers."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -91,20 +91,20 @@ class ExchangeLog:
             self._count(message)
         await self._send(message)
 
-    def end(self) -> None:
-        """The response is over, or will never be: end the trail, write the one line."""
-        if self._trail is not None:
-            self._trail.end(self._seen_status, self._outcome)
+    def finish(self) -> None:
+        """No more is sent, complete or not: finish the timeline and write the line."""
+        if self._timeline is not None:
+            self._timeline.finish(self._seen_status, self._outcome)
         self._log()
 
     @property
     def _seen_status(self) -> int:
-        """As the client saw it, or 499 where it left before the end."""
+        """The status that the client saw; 499 if it left before the end."""
         return self._status if self._complete or self.error else CLIENT_LEFT
 
     @property
     def _outcome(self) -> Outcome:
-        """An error after the first byte counts like one before it."""
+        """How the response ended. An error after the first byte counts as one before it."""
         cause = self.error and self.error.__cause__
         if isinstance(cause, StalledReaderError):
             return "stalled"
@@ -127,15 +127,15 @@ class ExchangeLog:
             bytes=self._num_bytes,
             key=self._scope.get(KEY),
             error=self.error and type(self.error.__cause__ or self.error).__name__,
-            **(told(self._trail) if self._trail is not None else {}),
+            **(log_fields(self._timeline) if self._timeline is not None else {}),
         )
 
     def _count(self, message: Message) -> None:
         body = message.get("body", b"")
         if body and self._first_byte_ms is None:
             self._first_byte_ms = self._elapsed_ms()
-            if self._trail is not None:
-                self._trail.first_byte_at = anyio.current_time()
+            if self._timeline is not None:
+                self._timeline.first_byte_at = anyio.current_time()
         self._num_bytes += len(body)
         self._complete = not message.get("more_body", False)
 
@@ -143,22 +143,25 @@ class ExchangeLog:
         return int((anyio.current_time() - self._started_at) * 1000)
 
 
-def told(trail: Trail) -> dict[str, Any]:
-    """What the line says of a request that generates; nothing of it is the user's, unless asked."""
-    ms = trail.since_received_ms
-    line = {
-        "model": trail.model,
-        "outcome": trail.outcome,
-        "admitted_ms": ms(trail.admitted_at),
-        "first_token_ms": ms(trail.first_token_at),
-        "first_audio_ms": ms(trail.first_audio_at),
-        "audio_ms": round(1000 * trail.audio_s),
-        "underruns": trail.num_underruns,
-        "run": trail.records[0].request_id if trail.records else None,
+def log_fields(timeline: Timeline) -> dict[str, Any]:
+    """The log line's fields for a request that generates.
+
+    They contain no text of the user, unless `log_texts` is set.
+    """
+    ms = timeline.since_received_ms
+    fields = {
+        "model": timeline.model,
+        "outcome": timeline.outcome,
+        "admitted_ms": ms(timeline.admitted_at),
+        "first_token_ms": ms(timeline.first_token_at),
+        "first_audio_ms": ms(timeline.first_audio_at),
+        "audio_ms": round(1000 * timeline.audio_s),
+        "underruns": timeline.num_underruns,
+        "run": timeline.records[0].request_id if timeline.records else None,
     }
-    return line if trail.body is None else {**line, "body": trail.body}
+    return fields if timeline.body is None else {**fields, "body": timeline.body}
 
 
 def request_id(sent: str) -> str:
-    """The client's id if it is a sane one, else a new one."""
-    return sent if SANE_ID.fullmatch(sent) else f"req_{secrets.token_hex(16)}"
+    """The id that the client sent if it is valid, else a new one."""
+    return sent if VALID_ID.fullmatch(sent) else f"req_{secrets.token_hex(16)}"

@@ -1,6 +1,7 @@
-"""Serves an app below a path as well: for a proxy that puts it there, whether it strips that path.
+"""Serves an app below a path as well, for a proxy that puts it there.
 
-What lies within sees the path without it. No answer of ours has an absolute path in it.
+Works whether or not the proxy strips that path. The app sees paths without it. No response contains
+an absolute path, so nothing has to be changed on the way back.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RootPath:
-    """Wraps an ASGI app. `root`: as in `/omni`."""
+    """Wraps an ASGI app. `root` is the path, such as `/omni`."""
 
     def __init__(self, app: ASGIApp, root: str) -> None:
         self._app = app

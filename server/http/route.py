@@ -1,6 +1,7 @@
-"""A route of FastAPI whose endpoint takes the request as it is, and gives the response.
+"""A FastAPI route whose endpoint takes the raw request and returns the response.
 
-FastAPI documents it and finds it; there is nothing for it to read, to solve or to serialize.
+FastAPI finds the route and documents it. It parses no body, resolves no dependencies and serializes
+nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class RawRoute(APIRoute):
-    """See above. The endpoint is `async def endpoint(request: Request) -> Response`."""
+    """Calls its endpoint directly: `async def endpoint(request: Request) -> Response`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """See the base: the endpoint itself."""
+        """The endpoint itself is the handler."""
         return self.endpoint

@@ -1,9 +1,8 @@
-"""Server-sent events: ready-framed bytes, comments as pings, and how a stream fails.
+"""Server-sent events: how events are framed, pings, and how a stream reports a failure.
 
-Only `data:` lines, LF, no `id:`, and `event:` only where a contract has it: the official clients
-stumble over the rest.
-Silence is broken by a comment, also before the first event: the headers wait for the first event
-or the first comment, whichever comes first.
+Events have only `data:` lines, LF and no `id:`. They have `event:` only where the contract of the
+endpoint has it. OpenAI's own clients fail on anything else. In silence a comment is sent as a ping,
+also before the first event. The headers are sent with the first event or the first ping.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import anyio
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from server.errors import answer_to
-from server.http.live_response import never
+from server.http.live_response import receive_nothing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -23,22 +22,22 @@ if TYPE_CHECKING:
     from starlette.types import Scope, Send
 
     from openapi.errors import ErrorEnvelope
-    from server.http.live_response import GuardedSend
+    from server.http.live_response import ClientSend
 
 DONE = b"data: [DONE]\n\n"
 
 
 def event(*body: bytes) -> bytes:
-    """One event; `body` is JSON without line breaks, in parts so that it is copied once."""
+    """One event. `body` is JSON without line breaks, in parts, so that it is copied only once."""
     return b"".join((b"data: ", *body, b"\n\n"))
 
 
 def named_event(name: str, body: bytes) -> bytes:
-    """One event with its name, as the events of `/v1/responses` have it."""
+    """One event with a name, as `/v1/responses` has them."""
     return b"event: " + name.encode() + b"\n" + event(body)
 
 
-def _failure(envelope: ErrorEnvelope) -> bytes:
+def _failure_event(envelope: ErrorEnvelope) -> bytes:
     return event(envelope.wire())
 
 
@@ -47,10 +46,10 @@ def _ping() -> ServerSentEvent:
 
 
 class Events(EventSourceResponse):
-    """The library's response for frames that are ready, which it would log, encode and time.
+    """The library's response, for frames that are already encoded.
 
-    Also without its watch on the process's end, which polls: the server lets streams finish on
-    shutdown and cuts them after its grace time.
+    It leaves out the library's logging, encoding and send timeout. It also leaves out its check for
+    the end of the process, which polls: at shutdown the server waits for streams, then aborts them.
     """
 
     def __init__(self, frames: AsyncGenerator[bytes], ping_s: float) -> None:
@@ -74,7 +73,7 @@ class Events(EventSourceResponse):
         async with aclosing(self._frames) as frames:
             async for frame in frames:
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
-        async with self._send_lock:  # no ping after the end
+        async with self._send_lock:  # no ping may follow the end
             self.active = False
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -85,20 +84,21 @@ class Events(EventSourceResponse):
 async def send_events(
     frames: AsyncGenerator[bytes],
     scope: Scope,
-    send: GuardedSend,
+    send: ClientSend,
     ping_s: float,
-    failure: Callable[[ErrorEnvelope], bytes] = _failure,
+    failure: Callable[[ErrorEnvelope], bytes] = _failure_event,
 ) -> None:
-    """Send ready frames as they come.
+    """Send encoded frames as they come.
 
-    A failure is raised; if bytes are out, it is told in one last event before, by `failure`.
+    An error of `frames` is raised. If the response has started, one last event that `failure` makes
+    is sent before.
     """
-    response = Events(_telling_failure(frames, send, failure), ping_s)
-    await response(scope, never, send)
+    response = Events(_with_failure_event(frames, send, failure), ping_s)
+    await response(scope, receive_nothing, send)
 
 
-async def _telling_failure(
-    frames: AsyncGenerator[bytes], send: GuardedSend, failure: Callable[[ErrorEnvelope], bytes]
+async def _with_failure_event(
+    frames: AsyncGenerator[bytes], send: ClientSend, failure: Callable[[ErrorEnvelope], bytes]
 ) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(frames):

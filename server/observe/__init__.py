@@ -1,10 +1,10 @@
-"""What can be seen of requests from outside: metrics, log lines, timelines and traces.
+"""What operators can see of requests: metrics, log lines, timelines and traces.
 
-All of it is made from two things: a `Trail` for each request, and counts that are read when
-somebody asks. Nothing here changes what a request does.
+There are two sources: one `Timeline` for each request, and counters that are read when somebody
+asks for metrics. Nothing here changes how a request runs.
 """
 
 from server.observe.observer import Observer
-from server.observe.trail import TRAIL, Trail, note_body
+from server.observe.timeline import TIMELINE, Timeline, note_body
 
-__all__ = ["TRAIL", "Observer", "Trail", "note_body"]
+__all__ = ["TIMELINE", "Observer", "Timeline", "note_body"]

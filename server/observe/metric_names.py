@@ -1,5 +1,6 @@
-"""Every metric: its name, its labels and what it means. The one place; `docs/metrics.md` is made
-from it (`python -m server.document.metrics_page`).
+"""Every metric: its name, its labels and its help text. Metrics are declared nowhere else.
+
+`docs/metrics.md` is generated from this file (`python -m server.document.metrics_page`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ FACTORS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """One metric. A histogram with no `buckets` gets them from whoever counts."""
+class MetricSpec:
+    """One metric. A histogram without `buckets` takes those of the counter that it is read from."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -24,81 +25,90 @@ class Declared:
     buckets: tuple[float, ...] = ()
 
 
-def _counter(name: str, labels: str, text: str) -> Declared:
-    return Declared(f"nano_omni_{name}_total", "counter", tuple(labels.split()), text)
+def _counter(name: str, labels: str, text: str) -> MetricSpec:
+    return MetricSpec(f"nano_omni_{name}_total", "counter", tuple(labels.split()), text)
 
 
-def _gauge(name: str, labels: str, text: str) -> Declared:
-    return Declared(f"nano_omni_{name}", "gauge", tuple(labels.split()), text)
+def _gauge(name: str, labels: str, text: str) -> MetricSpec:
+    return MetricSpec(f"nano_omni_{name}", "gauge", tuple(labels.split()), text)
 
 
-def _histogram(name: str, labels: str, text: str, buckets: tuple[float, ...] = ()) -> Declared:
-    return Declared(f"nano_omni_{name}", "histogram", tuple(labels.split()), text, buckets)
+def _histogram(name: str, labels: str, text: str, buckets: tuple[float, ...] = ()) -> MetricSpec:
+    return MetricSpec(f"nano_omni_{name}", "histogram", tuple(labels.split()), text, buckets)
 
 
-REQUESTS = _counter("requests", "model endpoint outcome", "Requests that are over.")
+REQUESTS = _counter("requests", "model endpoint outcome", "Requests that have ended.")
 REQUEST_S = _histogram(
     "request_seconds",
     "model endpoint",
-    "Time from a request's first byte to its response's last, where it ended ok.",
+    "Time from a request's first byte to its response's last. Only outcome `ok`.",
     LONG_S,
 )
-QUEUE = _histogram("queue_seconds", "model", "Time that requests waited for a place.", QUEUE_S)
+QUEUE = _histogram("queue_seconds", "model", "Time that requests waited for a free place.", QUEUE_S)
 FIRST_TOKEN = _histogram(
-    "first_token_seconds", "model endpoint", "Time to the first text.", TOKEN_S
+    "first_token_seconds", "model endpoint", "Time from the request to the first text.", TOKEN_S
 )
 FIRST_AUDIO = _histogram(
-    "first_audio_seconds", "model endpoint", "Time to the first sound.", TOKEN_S
+    "first_audio_seconds", "model endpoint", "Time from the request to the first audio.", TOKEN_S
 )
 REAL_TIME_FACTOR = _histogram(
     "real_time_factor",
     "model endpoint",
-    "Time from having a place to the last sound, over the sound's length. A client that reads no "
-    "faster than it plays holds it near 1.",
+    "Time from admission to the last audio, divided by the length of the audio. A client that "
+    "reads only as fast as it plays keeps it near 1.",
     FACTORS,
 )
 UNDERRUNS = _counter(
     "underruns",
     "model endpoint",
-    "Times that a player which starts 100 ms after the first sound was written would have had "
-    "nothing to play; streams only.",
+    "How often a player with a jitter buffer of 100 ms would have run dry. Only streams.",
 )
-UNDERRUN_S = _counter("underrun_seconds", "model endpoint", "Silence of the underruns.")
+UNDERRUN_S = _counter("underrun_seconds", "model endpoint", "Total silence of these underruns.")
 UNDERRUN_REQUESTS = _counter("underrun_requests", "model endpoint", "Requests with an underrun.")
-PROMPT_TOKENS = _counter("prompt_tokens", "model", "Text tokens read, for each choice.")
-CACHED_TOKENS = _counter(
-    "cached_prompt_tokens", "model", "Those of them that were known from earlier requests."
+PROMPT_TOKENS = _counter(
+    "prompt_tokens", "model", "Text tokens of prompts, counted for each choice."
 )
-COMPLETION_TOKENS = _counter("completion_tokens", "model", "Text tokens written.")
-AUDIO_S = _counter("audio_seconds", "model", "Sound made.")
+CACHED_TOKENS = _counter(
+    "cached_prompt_tokens", "model", "Prompt tokens found in the prefix cache."
+)
+COMPLETION_TOKENS = _counter("completion_tokens", "model", "Text tokens generated.")
+AUDIO_S = _counter("audio_seconds", "model", "Audio generated.")
 
-RUNNING = _gauge("requests_running", "", "Places taken: a choice takes one.")
-WAITING = _gauge("requests_waiting", "", "Places waited for.")
-PLACES = _gauge("requests_running_limit", "", "Places that there are.")
-REFUSED = _counter("requests_refused", "", "Requests answered 429 for want of room.")
-OLDEST_WAIT = _gauge("oldest_wait_seconds", "", "How long the first in line has waited.")
-READY = _gauge("ready", "", "1 where every stage is up.")
-BUILD = _gauge("build_info", "version", "1.")
+RUNNING = _gauge("requests_running", "", "Places in use. Each choice of a request takes one.")
+WAITING = _gauge("requests_waiting", "", "Places that waiting requests need.")
+PLACES = _gauge("requests_running_limit", "", "Places in total (`max_running`).")
+REFUSED = _counter("requests_refused", "", "Requests answered with 429, because no place was free.")
+OLDEST_WAIT = _gauge("oldest_wait_seconds", "", "How long the oldest waiting request has waited.")
+READY = _gauge("ready", "", "1 if every stage is up, else 0.")
+BUILD = _gauge("build_info", "version", "Always 1. The label has the version.")
 
 GATE_HOLD = _histogram(
     "gate_hold_seconds",
     "model",
-    "Time that the gate held the terminal: from the end of every stage that the client hears of "
-    "to the end of all.",
+    "How long the gate held the last output: from the moment when all final stages had finished "
+    "until all stages had.",
 )
 DRAIN_TIMEOUTS = _counter(
-    "drain_timeouts", "model", "Terminals that went out only once a silent stage was aborted."
+    "drain_timeouts", "model", "Last outputs that were sent only after a silent stage was aborted."
 )
-DROPPED = _counter("dropped_outputs", "model stage", "Outputs that came too late.")
-ABORTS = _counter("aborts", "model stage", "Times that a stage was told to stop a request.")
-ABORT_S = _histogram("abort_seconds", "model stage", "Time until it said that it had.")
-SILENT_ABORTS = _counter("silent_aborts", "model stage", "Aborts without an answer in time.")
+DROPPED = _counter(
+    "dropped_outputs", "model stage", "Outputs that arrived after their request had ended."
+)
+ABORTS = _counter("aborts", "model stage", "Requests that a stage was told to abort.")
+ABORT_S = _histogram("abort_seconds", "model stage", "Time until the stage acknowledged the abort.")
+SILENT_ABORTS = _counter(
+    "silent_aborts", "model stage", "Aborts that the stage did not acknowledge in time."
+)
 
-STAGE_UP = _gauge("stage_up", "stage replica", "1 where the worker runs.")
-RESTARTS = _counter("stage_restarts", "stage replica", "Times that it was started again.")
-OPEN = _gauge("stage_open_requests", "stage replica", "Requests submitted that are not over.")
-QUEUE_DEPTH = _gauge("stage_queue_depth", "stage replica", "Of these, those that it has not begun.")
-BATCH_SIZE = _histogram("stage_batch_size", "stage replica", "Requests that a step advanced.")
-STEP_S = _histogram("stage_step_seconds", "stage replica", "Time of a step.")
+STAGE_UP = _gauge("stage_up", "stage replica", "1 if the worker runs, else 0.")
+RESTARTS = _counter("stage_restarts", "stage replica", "How often the worker was started again.")
+OPEN = _gauge(
+    "stage_open_requests", "stage replica", "Requests that were submitted and have not ended."
+)
+QUEUE_DEPTH = _gauge(
+    "stage_queue_depth", "stage replica", "Open requests that the worker has not begun."
+)
+BATCH_SIZE = _histogram("stage_batch_size", "stage replica", "Requests that one step advanced.")
+STEP_S = _histogram("stage_step_seconds", "stage replica", "Time of one step.")
 
-DECLARED = tuple(value for value in list(globals().values()) if isinstance(value, Declared))
+DECLARED = tuple(value for value in list(globals().values()) if isinstance(value, MetricSpec))

@@ -1,4 +1,4 @@
-"""Who looks at requests: begins a trail for each, and hands it on when it is over."""
+"""Starts the timeline of each request, and passes complete ones on to metrics and traces."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import anyio
 
 from server.observe.metrics import Metrics
 from server.observe.recent import Recent
+from server.observe.timeline import ENDPOINTS, TIMELINE, Timeline
 from server.observe.traces import make_traces
-from server.observe.trail import ENDPOINTS, TRAIL, Trail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,33 +25,39 @@ TRACE_HEADERS = ("traceparent", "tracestate")
 
 
 class Observer:
-    """One server's. Raises SettingsError where traces are wanted and cannot be sent."""
+    """Observes the requests of one server.
+
+    Raises SettingsError if `otlp_endpoint` is set and the packages for traces are not installed.
+    """
 
     def __init__(self, service: Service, version: str) -> None:
         self.metrics = Metrics(service, version)
         self.recent = Recent()
         self.traces: Traces | None = make_traces(service.settings.otlp_endpoint, version)
-        self._keeps = service.settings.debug_routes
+        self._keeps_recent = service.settings.debug_routes
 
-    def begin(self, scope: Scope, request_id: str, headers: Headers) -> Trail | None:
-        """The trail of a request that generates, also in its scope; None for others."""
+    def start(self, scope: Scope, request_id: str, headers: Headers) -> Timeline | None:
+        """Start the timeline of a request to one of `ENDPOINTS`, and put it into its scope.
+
+        Returns None for all other requests.
+        """
         if scope["method"] != "POST" or scope["path"] not in ENDPOINTS:
             return None
         parent = {name: headers[name] for name in TRACE_HEADERS if name in headers}
-        trail = scope[TRAIL] = Trail(request_id, scope["path"], self._over, parent)
-        if self._keeps:
-            self.recent.put(trail)
-        return trail
+        timeline = scope[TIMELINE] = Timeline(request_id, scope["path"], self._report, parent)
+        if self._keeps_recent:
+            self.recent.put(timeline)
+        return timeline
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Send what is left of the traces at the end of the scope."""
+        """At the end of the scope, send the traces that are still queued."""
         yield
         if self.traces is not None:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self.traces.close)
 
-    def _over(self, trail: Trail) -> None:
-        self.metrics.note(trail)
+    def _report(self, timeline: Timeline) -> None:
+        self.metrics.count(timeline)
         if self.traces is not None:
-            self.traces.send(trail)
+            self.traces.send(timeline)

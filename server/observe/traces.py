@@ -1,8 +1,8 @@
-"""Requests as OpenTelemetry traces: a span for the request, and one for each stage beneath it.
+"""Requests as OpenTelemetry traces: a span for the request, with a child span for each stage.
 
-Made from the trail when everything has ended, so a request costs nothing more while it runs. The
-client's W3C trace context becomes the parent, and its choice of what is sampled holds. Needs the
-extra `otel`.
+Spans are made from the complete timeline, so that a running request costs nothing more. The W3C
+trace context that the client sent is the parent, and its sampling decision is kept. Needs the extra
+`otel`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from orchestrator import RequestRecord, StageRecord
-    from server.observe.trail import Trail
+    from server.observe.timeline import Timeline
 
 PATH = "/v1/traces"
 
 
 def make_traces(endpoint: str, version: str) -> Traces | None:
-    """Traces that go to a collector (OTLP over HTTP); None without an endpoint.
+    """Traces that are sent to the collector at `endpoint` (OTLP over HTTP); None if it is empty.
 
-    Raises SettingsError where the extra is not installed.
+    Raises SettingsError if the extra `otel` is not installed.
     """
     if not endpoint:
         return None
@@ -34,7 +34,9 @@ def make_traces(endpoint: str, version: str) -> Traces | None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise SettingsError("traces need: pip install -r requirements/otel.txt") from None
+        raise SettingsError(
+            "setting otlp_endpoint: traces need more packages: pip install -r requirements/otel.txt"
+        ) from None
 
     resource = Resource.create({"service.name": "nano-vllm-omni", "service.version": version})
     provider = TracerProvider(resource=resource)
@@ -44,77 +46,79 @@ def make_traces(endpoint: str, version: str) -> Traces | None:
 
 
 class Traces:
-    """Sends trails to where `provider` exports."""
+    """Sends timelines as spans through `provider`."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._provider = provider
         self._tracer = provider.get_tracer("nano_omni")
 
-    def send(self, trail: Trail) -> None:
-        """Everything of it has ended."""
+    def send(self, timeline: Timeline) -> None:
+        """Queue the spans of a complete timeline."""
         from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-        parent = TraceContextTextMapPropagator().extract(trail.parent)
+        parent = TraceContextTextMapPropagator().extract(timeline.parent)
         span = self._tracer.start_span(
-            f"POST {trail.endpoint}",
+            f"POST {timeline.endpoint}",
             parent,
             SpanKind.SERVER,
-            _attributes(trail),
-            start_time=_unix_ns(trail, trail.received_at),
+            _attributes(timeline),
+            start_time=_unix_ns(timeline, timeline.received_at),
         )
-        _note_moments(span, trail)
-        if trail.outcome not in ("ok", "invalid"):
-            span.set_status(Status(StatusCode.ERROR, trail.outcome))
+        _add_events(span, timeline)
+        if timeline.outcome not in ("ok", "invalid"):
+            span.set_status(Status(StatusCode.ERROR, timeline.outcome))
         context = set_span_in_context(span)
-        for record in trail.records:
+        for record in timeline.records:
             for k, stage in enumerate(record.stages):
                 if stage.submitted_at is not None:
-                    started_at = _unix_ns(trail, stage.submitted_at)
+                    started_at = _unix_ns(timeline, stage.submitted_at)
                     child = self._tracer.start_span(
-                        trail.stage_names[k], context, start_time=started_at
+                        timeline.stage_names[k], context, start_time=started_at
                     )
-                    _tell_stage(child, trail, record, stage)
-        assert trail.ended_at is not None
-        span.end(_unix_ns(trail, trail.ended_at))
+                    _end_stage_span(child, timeline, record, stage)
+        assert timeline.ended_at is not None
+        span.end(_unix_ns(timeline, timeline.ended_at))
 
     def close(self) -> None:
-        """Send what waits; may take seconds."""
+        """Send the queued spans. Blocks, perhaps for seconds."""
         self._provider.shutdown()
 
 
-def _attributes(trail: Trail) -> dict[str, str | int | float]:
-    """Names as in OpenTelemetry's conventions for HTTP and generative AI, where there are any."""
+def _attributes(timeline: Timeline) -> dict[str, str | int | float]:
+    """Names follow OpenTelemetry's conventions for HTTP and generative AI where they have one."""
     return {
         "http.request.method": "POST",
-        "http.route": trail.endpoint,
-        "http.response.status_code": trail.status or 0,
-        "gen_ai.request.model": trail.model,
-        "gen_ai.usage.input_tokens": trail.prompt_tokens,
-        "gen_ai.usage.output_tokens": trail.completion_tokens,
-        "nano_omni.request_id": trail.request_id,
-        "nano_omni.outcome": str(trail.outcome),
-        "nano_omni.audio_seconds": trail.audio_s,
-        "nano_omni.underruns": trail.num_underruns,
+        "http.route": timeline.endpoint,
+        "http.response.status_code": timeline.status or 0,
+        "gen_ai.request.model": timeline.model,
+        "gen_ai.usage.input_tokens": timeline.prompt_tokens,
+        "gen_ai.usage.output_tokens": timeline.completion_tokens,
+        "nano_omni.request_id": timeline.request_id,
+        "nano_omni.outcome": str(timeline.outcome),
+        "nano_omni.audio_seconds": timeline.audio_s,
+        "nano_omni.underruns": timeline.num_underruns,
     }
 
 
-def _note_moments(span: Span, trail: Trail) -> None:
-    moments = {
-        "admitted": trail.admitted_at,
-        "first_token": trail.first_token_at,
-        "first_audio": trail.first_audio_at,
+def _add_events(span: Span, timeline: Timeline) -> None:
+    times_by_name = {
+        "admitted": timeline.admitted_at,
+        "first_token": timeline.first_token_at,
+        "first_audio": timeline.first_audio_at,
     }
-    for record in trail.records:
+    for record in timeline.records:
         if record.held:
-            moments[f"gate_held {record.index}"] = record.all_final_at
-            moments[f"gate_released {record.index}"] = record.ended_at
-    for name, at in moments.items():
+            times_by_name[f"gate_held {record.index}"] = record.all_final_at
+            times_by_name[f"gate_released {record.index}"] = record.ended_at
+    for name, at in times_by_name.items():
         if at is not None:
-            span.add_event(name, timestamp=_unix_ns(trail, at))
+            span.add_event(name, timestamp=_unix_ns(timeline, at))
 
 
-def _tell_stage(span: Span, trail: Trail, record: RequestRecord, stage: StageRecord) -> None:
+def _end_stage_span(
+    span: Span, timeline: Timeline, record: RequestRecord, stage: StageRecord
+) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute("nano_omni.run", record.request_id)
@@ -123,14 +127,14 @@ def _tell_stage(span: Span, trail: Trail, record: RequestRecord, stage: StageRec
         busy_s = sum(ended_at - began_at for began_at, ended_at in stage.work.busy)
         span.set_attribute("nano_omni.busy_seconds", busy_s)
         span.set_attribute("nano_omni.chunks", stage.work.num_emitted)
-        span.add_event("began", timestamp=_unix_ns(trail, stage.work.busy[0][0]))
+        span.add_event("began", timestamp=_unix_ns(timeline, stage.work.busy[0][0]))
         if stage.work.emitted_at:
-            span.add_event("first_chunk", timestamp=_unix_ns(trail, stage.work.emitted_at[0]))
+            span.add_event("first_chunk", timestamp=_unix_ns(timeline, stage.work.emitted_at[0]))
     if stage.ending != "finished":
         span.set_status(Status(StatusCode.ERROR, stage.ending))
     assert record.ended_at is not None
-    span.end(_unix_ns(trail, stage.finished_at or record.ended_at))
+    span.end(_unix_ns(timeline, stage.finished_at or record.ended_at))
 
 
-def _unix_ns(trail: Trail, at: float) -> int:
-    return round(1e9 * (trail.received_unix_s + at - trail.received_at))
+def _unix_ns(timeline: Timeline, at: float) -> int:
+    return round(1e9 * (timeline.received_unix_s + at - timeline.received_at))

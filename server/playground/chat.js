@@ -1,16 +1,16 @@
-// The chat tab: the conversation, what it asks for, and where the answer is written.
+// The chat tab: the conversation, its requests, and where each answer is written.
 
 import { Words } from "./words.js";
 
 export const path = "v1/chat/completions";
 const find = (id) => document.getElementById(id);
-const GREETING = "Ask something. The voice begins before the answer is written to its end.";
+const GREETING = "Ask something. The voice starts before the answer is complete.";
 
 let messages = [];
 
 export function request() {
   const text = find("message").value.trim();
-  // Where nothing is typed: what was asked last.
+  // Without a new message, repeat the last question.
   const asked = text || !messages.length
     ? [...messages, { role: "user", content: text }]
     : messages.slice(0, -1);
@@ -23,7 +23,7 @@ export function request() {
   };
 }
 
-/** A question and its answer: how to ask, where to write, and what to do at the end. */
+/** A question and its answer: the request, where to write the words, and what to do at the end. */
 export function turn() {
   const body = request();
   const asked = body.messages.at(-1);
@@ -37,7 +37,7 @@ export function turn() {
     body: { ...body, stream: true, audio: { ...body.audio, captions: true } },
     words: new Words(items[1].querySelector("p")),
     read: (event) => read(event, reply),
-    end: () => { if (!reply.content) drop(asked, reply, items); },
+    end: () => { if (!reply.content) removeTurn(asked, reply, items); },
   };
 }
 
@@ -47,8 +47,8 @@ function read(event, reply) {
   return { text: audio.transcript, sound: audio.data, captions: audio.captions };
 }
 
-/** Of an answer that never came nothing stays, and the question can be asked again. */
-function drop(asked, reply, items) {
+/** Removes a question that got no answer, and puts its text back so that it can be sent again. */
+function removeTurn(asked, reply, items) {
   messages = messages.filter((message) => message !== asked && message !== reply);
   for (const item of items) item.remove();
   find("message").value ||= asked.content;

@@ -1,4 +1,4 @@
-// The request of a tab as something to paste into a terminal or a program.
+// The request of a tab as a curl command or a Python program.
 
 import * as chat from "./chat.js";
 import { keyField } from "./server.js";
@@ -62,14 +62,14 @@ function client(imports) {
 client = OpenAI(base_url="${address("v1")}", api_key=${key})`;
 }
 
-/** JSON of strings, numbers, lists and objects is Python too. */
+/** JSON strings, numbers, lists and objects are valid Python too. */
 function keywords(body) {
   return Object.entries(body).map(([name, value]) => `    ${name}=${JSON.stringify(value)},`).join("\n");
 }
 
 export function prepare() {
   find("code").addEventListener("change", show);
-  find("copy").hidden = !navigator.clipboard; // as over plain HTTP from another machine
+  find("copy").hidden = !navigator.clipboard; // missing on plain HTTP from another machine
   find("copy").addEventListener("click", async () => {
     await navigator.clipboard.writeText(find("shown").textContent);
     find("copy").textContent = "Copied";

@@ -1,32 +1,32 @@
-// The models and voices that there are to choose from, and whether the server is there at all.
+// The lists of models and voices, and the state of the server.
 
 import { ServerError, get, keyField } from "./server.js";
 
 const RETRY_MS = 1000;
 const find = (id) => document.getElementById(id);
 
-/** Fills the lists, as soon as the server can say what is in them. */
+/** Fills the lists. Retries until the server has loaded its models. */
 export async function load() {
   for (;;) {
     try {
       await fill();
-      tell("ready", "ready");
+      showHealth("ready", "ready");
       return;
     } catch (error) {
       if (error instanceof ServerError && error.status === 401) {
-        tell("refused", keyField.value ? "wrong API key" : "needs an API key");
+        showHealth("refused", keyField.value ? "wrong API key" : "needs an API key");
         find("access").showPopover();
         keyField.focus();
         return;
       }
       const loading = error instanceof ServerError && error.status === 503;
-      tell("loading", loading ? "loading models" : "no answer");
+      showHealth("loading", loading ? "loading models" : "no answer");
     }
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
 
-function tell(state, text) {
+function showHealth(state, text) {
   find("health").dataset.state = state;
   find("health").textContent = text;
 }

@@ -1,19 +1,19 @@
-// What is seen of one request while it runs: waveform, figures, timeline, and lit words.
+// Shows one request while it runs: waveform, numbers, timeline, and highlighted words.
 
 import { ServerError, get } from "./server.js";
 import { Timeline, ms } from "./timeline.js";
 import { Waveform } from "./waveform.js";
 
-const ASK_EVERY_MS = 100;
+const POLL_MS = 100;
 const find = (id) => document.getElementById(id);
 
 export class Monitor {
   #waveform = new Waveform(find("sound").querySelector("canvas"));
   #timeline = new Timeline(find("timeline"));
-  #hidden = false; // the server does not tell its timelines
+  #hidden = false; // the server does not publish timelines
   #run = null;
 
-  /** Follow a run from now on, and no other. */
+  /** Show this run from now on, and no other. */
   follow(run) {
     this.#run = run;
     this.#waveform.clear();
@@ -70,17 +70,17 @@ export class Monitor {
       else if (this.#hidden) this.#timeline.showArrivals(run.arrivals, run.lastMs);
       if (this.#hidden ? run.over || run.received : timeline?.state === "done") return;
       if (run.over && !timeline && !this.#hidden) return;
-      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 
-  /** null before the server knows the request, and where it does not tell. */
+  /** null if the server does not know the request yet, or does not publish timelines. */
   async #timelineOf(run) {
-    const known = run.answered;
+    const isKnown = run.answered;
     try {
       return await get(`debug/requests/${run.id}/timeline`);
     } catch (error) {
-      this.#hidden = known && error instanceof ServerError && error.status === 404;
+      this.#hidden = isKnown && error instanceof ServerError && error.status === 404;
       return null;
     }
   }

@@ -1,17 +1,17 @@
-// Plays samples while they come. Each piece begins on the very sample on which the one before it
-// ends; where a piece comes too late for that, there is a gap, and it is counted.
+// Plays samples as they arrive. Each chunk starts exactly where the chunk before it ends. If a chunk
+// arrives too late for that, there is a gap, and it is counted.
 
 export const RATE_HZ = 24_000;
-const LEAD_S = 0.1; // what is kept in hand before the first sample, and after a gap
-const MARGIN_FRAMES = 256; // the context works in blocks of 128 frames
+const LEAD_S = 0.1; // delay before the first sample, and after a gap
+const MARGIN_FRAMES = 256; // the audio context works in blocks of 128 frames
 
 export class Playback {
   numSamples = 0;
   gaps = 0;
-  #context = new AudioContext({ sampleRate: RATE_HZ }); // its rate, so that nothing resamples
-  #stretches = []; // without a gap within: `frame` of the context is sample `at`
-  #next = -1; // the frame of the context on which the next piece begins
-  #unheard = new Set();
+  #context = new AudioContext({ sampleRate: RATE_HZ }); // the rate of the samples: no resampling
+  #stretches = []; // parts without a gap: frame `frame` of the context plays sample `at`
+  #next = -1; // the frame of the context on which the next chunk starts
+  #unheard = new Set(); // chunks that have not been played to their end
   #ended = false;
   #settle;
 
@@ -20,7 +20,7 @@ export class Playback {
     this.#context.resume();
   }
 
-  /** Schedules samples (Int16Array) behind all others. */
+  /** Schedules samples (Int16Array) after all earlier ones. */
   push(samples) {
     const now = Math.ceil(this.#context.currentTime * RATE_HZ);
     if (this.#next < now + MARGIN_FRAMES) {
@@ -46,7 +46,7 @@ export class Playback {
     };
   }
 
-  /** Nothing more comes: `heardAll` follows once all of it was heard. */
+  /** No more samples follow. `heardAll` resolves when everything was played. */
   end() {
     this.#ended = true;
     this.#settleIfHeard();
@@ -58,7 +58,7 @@ export class Playback {
     this.#context.close();
   }
 
-  /** Silence, now. */
+  /** Stops the sound at once. */
   stop() {
     if (this.#context.state !== "closed") this.#context.close();
     this.#settle();
@@ -68,10 +68,10 @@ export class Playback {
     return this.numSamples / RATE_HZ;
   }
 
-  /** Seconds of the sound that were heard. Gaps do not count. */
+  /** Seconds of audio that were played so far. Gaps do not count. */
   get heardSeconds() {
-    const late = this.#context.outputLatency || 0;
-    const now = (this.#context.currentTime - late) * RATE_HZ;
+    const latency = this.#context.outputLatency || 0;
+    const now = (this.#context.currentTime - latency) * RATE_HZ;
     const last = this.#stretches.findLastIndex((stretch) => stretch.frame <= now);
     if (last < 0) return 0;
     const { frame, at } = this.#stretches[last];

@@ -1,4 +1,4 @@
-// Puts the page together: tabs, keys, the key field, and what Play, Send and Stop do.
+// Sets up the page: the tabs, keyboard shortcuts, the API key field, and Play, Send and Stop.
 
 import * as chat from "./chat.js";
 import * as code from "./code.js";
@@ -8,13 +8,13 @@ import { Run } from "./run.js";
 import { keyField } from "./server.js";
 import * as speech from "./speech.js";
 
-const KEPT = "nano-omni key";
+const STORAGE_KEY = "nano-omni key";
 const find = (id) => document.getElementById(id);
 const tabs = [...document.querySelectorAll("[role=tab]")];
 const monitor = new Monitor();
 let running = null;
 
-// Tabs: arrows move between them, and the address says which one is open.
+// Tabs: the arrow keys move between them, and the URL's fragment names the open one.
 
 function open(tab) {
   for (const other of tabs) {
@@ -28,23 +28,23 @@ function open(tab) {
   else document.querySelector(`input[name=request][value=${name}]`).checked = true;
 }
 
-function turnTo(tab) {
+function switchTo(tab) {
   open(tab);
   history.replaceState(null, "", `#${tab.getAttribute("aria-controls")}`);
 }
 
-for (const [place, tab] of tabs.entries()) {
-  tab.addEventListener("click", () => turnTo(tab));
+for (const [index, tab] of tabs.entries()) {
+  tab.addEventListener("click", () => switchTo(tab));
   tab.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
-    const next = tabs[(place + step + tabs.length) % tabs.length];
+    const next = tabs[(index + step + tabs.length) % tabs.length];
     next.focus();
-    turnTo(next);
+    switchTo(next);
   });
 }
 
-// One request at a time: whatever starts the next one stops the one before.
+// Only one request runs at a time: a new one stops the one before it.
 
 async function run(form, turn) {
   running?.stop();
@@ -93,9 +93,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") running?.stop();
 });
 
-keyField.value = sessionStorage.getItem(KEPT) ?? "";
+keyField.value = sessionStorage.getItem(STORAGE_KEY) ?? "";
 keyField.addEventListener("change", () => {
-  sessionStorage.setItem(KEPT, keyField.value);
+  sessionStorage.setItem(STORAGE_KEY, keyField.value);
   load();
 });
 

@@ -1,30 +1,30 @@
-// One request, from the click until all of it was heard, or until it is stopped.
+// One request, from the click until everything was played, or until it is stopped.
 
 import { Playback } from "./playback.js";
 import { events, newId } from "./server.js";
 
 export class Run {
   id = newId();
-  playback = new Playback(); // a browser allows sound where it begins with a click
+  playback = new Playback(); // browsers allow sound only after a click or a key
   arrivals = { text: [], sound: [] };
   firstHeardMs = null;
   lastSoundMs = 0;
   lastMs = 0;
-  answered = false; // something came back
-  received = false; // all of it came
+  answered = false; // the first event arrived
+  received = false; // the response is complete
   heardAll = false;
   over = false;
   #abort = new AbortController();
   #startedAt = performance.now();
 
-  /** `read` makes of an event what is in it: `text`, `sound` in base64, `captions`. */
+  /** `read` takes an event and returns its `text`, `sound` (base64) and `captions`. */
   constructor(monitor, words, read) {
     this.monitor = monitor;
     this.words = words;
     this.read = read;
   }
 
-  /** Raises what went wrong; a stop is none of it. */
+  /** Runs the request. Throws its error; a stop is not an error. */
   async go(path, body) {
     this.monitor.follow(this);
     try {
@@ -43,7 +43,7 @@ export class Run {
     }
   }
 
-  /** Silence here, and the server is told by the connection's end. */
+  /** Stops the sound, and closes the connection so that the server aborts the request. */
   stop() {
     this.#abort.abort();
     this.playback.stop();
@@ -53,7 +53,7 @@ export class Run {
     return this.#abort.signal.aborted;
   }
 
-  /** Looked at while it plays: when the first sample was heard, in milliseconds since the click. */
+  /** Works out from the seconds played when the first sample was heard, in ms since the click. */
   noteHeard(seconds) {
     if (seconds > 0) this.firstHeardMs ??= performance.now() - this.#startedAt - 1000 * seconds;
   }

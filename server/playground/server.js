@@ -1,4 +1,4 @@
-// The server, as the page talks to it: with the key, and with replies that are streams of events.
+// HTTP requests to the server, with the API key, and responses that are event streams.
 
 export class ServerError extends Error {
   constructor(message, status) {
@@ -23,7 +23,7 @@ export async function get(path) {
   return (await checked(await fetch(path, { headers: headers() }))).json();
 }
 
-/** The JSON events of a POST. Raises ServerError, also for an error that comes as an event. */
+/** The JSON events of a POST. Throws ServerError for an error status and for an error event. */
 export async function* events(path, body, id, signal) {
   const response = await fetch(path, {
     method: "POST",
@@ -44,10 +44,10 @@ export async function* events(path, body, id, signal) {
       yield event;
     }
   }
-  throw new ServerError("The stream ended before its end.", response.status);
+  throw new ServerError("The connection closed before the response was complete.", response.status);
 }
 
-/** As the stream's own iterator, which not every browser has. */
+/** Iterates over a stream, for browsers without an iterator of their own. */
 async function* chunks(stream) {
   const reader = stream.getReader();
   try {
@@ -61,7 +61,7 @@ async function* chunks(stream) {
   }
 }
 
-/** An id to ask for the timeline by, while the request still waits. */
+/** A request id, so that the timeline can be fetched before the response starts. */
 export function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return "play_" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,4 +1,4 @@
-// The speech tab: what it asks for, and its samples.
+// The speech tab: its request, and its sample texts.
 
 import { Words } from "./words.js";
 
@@ -32,7 +32,7 @@ export function request() {
   };
 }
 
-/** How to ask, and where the words light up. */
+/** The request, and where its words are highlighted. */
 export function turn() {
   const body = request();
   const words = new Words(find("words"));

@@ -1,8 +1,8 @@
-// The lanes of a request: one for each stage and one for the gate, from the server's own timeline
-// (GET /debug/requests/{id}/timeline); or what the page itself can see, where the server keeps that
-// to itself.
+// Draws the timeline of a request: one lane for each stage and one for the gate. The data comes from
+// GET /debug/requests/{id}/timeline. If the server does not publish it, the page shows when text and
+// sound arrived.
 
-const TICK_PX = 110; // room for each
+const TICK_PX = 110; // width of one tick
 const MIN_SPAN_MS = 50;
 const COLOURS = ["thinker", "talker", "code2wav"]; // of the last three stages, whatever their names
 const ENDINGS = { aborted: "stopped", failed: "failed", silent: "silent", died: "died" };
@@ -22,7 +22,7 @@ export class Timeline {
     this.#draw([], MIN_SPAN_MS);
     this.#legend.hidden = true;
     this.#caption.replaceChildren();
-    this.#lanes.setAttribute("aria-label", "Nothing was asked for yet");
+    this.#lanes.setAttribute("aria-label", "No request yet");
   }
 
   /** The server's timeline, as JSON. */
@@ -42,7 +42,7 @@ export class Timeline {
     this.#explain(run, lanes);
   }
 
-  /** What the page saw: when text and sound arrived, in milliseconds since it asked. */
+  /** Shows when text and sound arrived, in milliseconds since the request was sent. */
   showArrivals(arrivals, span) {
     const seen = Object.entries(arrivals).filter(([, marks]) => marks.length);
     const lanes = seen.map(([name, marks]) => ({
@@ -55,34 +55,34 @@ export class Timeline {
   }
 
   #explain(run, lanes) {
-    this.#caption.textContent = story(run);
+    this.#caption.textContent = explanation(run);
     this.#describe(lanes);
   }
 
   #describe(lanes) {
-    const said = lanes.map((lane) => `${lane.name} ${lane.value || "not begun"}`);
-    this.#lanes.setAttribute("aria-label", `Timeline: ${said.join(", ")}`);
+    const parts = lanes.map((lane) => `${lane.name} ${lane.value || "not started"}`);
+    this.#lanes.setAttribute("aria-label", `Timeline: ${parts.join(", ")}`);
   }
 
   #draw(lanes, span) {
     const numTicks = Math.max(2, (this.#lanes.clientWidth - 150) / TICK_PX);
-    const rows = lanes.flatMap((lane) => drawn(lane, span));
+    const rows = lanes.flatMap((lane) => drawLane(lane, span));
     this.#lanes.replaceChildren(...rows, axis(span, numTicks));
   }
 }
 
-function story(run) {
+function explanation(run) {
   const over = run.terminal_ms !== null;
   if (run.closed_ms !== null) {
-    return `Ended early after ${ms(run.closed_ms)}. ${over ? "Every stage let go of it." : "Stages let go of it."}`;
+    return `Ended early after ${ms(run.closed_ms)}. ${over ? "Every stage has stopped." : "The stages are stopping."}`;
   }
   if (run.held) {
     const until = over ? ` for ${ms(run.terminal_ms - run.all_final_ms)},` : "";
-    return `The end was ready, and held${until} until every stage had reported.`;
+    return `The final event was ready, and held${until} until every stage had finished.`;
   }
   return over
-    ? "The end went out once, with the report of the last stage."
-    : "The end goes out once, when every stage has reported.";
+    ? "The final event was sent once, when the last stage had finished."
+    : "The final event is sent once, when every stage has finished.";
 }
 
 function stageLane(stage, place, span) {
@@ -99,7 +99,7 @@ function stageLane(stage, place, span) {
   };
 }
 
-/** Pale from the first final stage's end to the last one's; then held, until all have reported. */
+/** Pale from the end of the first final stage to that of the last; then held until all finished. */
 function gateLane(run, span) {
   const ends = run.stages.filter((stage) => stage.final && stage.finished_ms !== null);
   const first = Math.min(...ends.map((stage) => stage.finished_ms));
@@ -115,10 +115,10 @@ function gateLane(run, span) {
   };
 }
 
-function drawn(lane, span) {
-  const name = made("span", "name", lane.name);
-  const track = made("span", `track ${lane.kind}`);
-  const value = made("span", "value", lane.value);
+function drawLane(lane, span) {
+  const name = element("span", "name", lane.name);
+  const track = element("span", `track ${lane.kind}`);
+  const value = element("span", "value", lane.value);
   if (lane.open) track.append(band("open", lane.open, span));
   for (const stretch of lane.busy ?? []) track.append(band("busy", stretch, span));
   if (lane.marks?.length) track.append(marks(lane.marks, span));
@@ -130,13 +130,13 @@ function drawn(lane, span) {
 }
 
 function band(kind, [from, to], span) {
-  const element = made("i", kind);
-  element.style.left = `${(100 * from) / span}%`;
-  element.style.width = `${(100 * Math.max(0, Math.min(to, span) - from)) / span}%`;
-  return element;
+  const bar = element("i", kind);
+  bar.style.left = `${(100 * from) / span}%`;
+  bar.style.width = `${(100 * Math.max(0, Math.min(to, span) - from)) / span}%`;
+  return bar;
 }
 
-/** One picture for all of them: there may be hundreds. */
+/** One SVG for all marks: there may be hundreds. */
 function marks(times, span) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", `0 0 ${span} 1`);
@@ -148,23 +148,23 @@ function marks(times, span) {
 }
 
 function axis(span, numTicks) {
-  const line = made("span", "axis");
+  const line = element("span", "axis");
   const rough = span / numTicks;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
   for (let at = 0; at <= span * 0.98; at += step) {
-    const tick = made("i", "tick", at === 0 ? "0" : ms(at));
+    const tick = element("i", "tick", at === 0 ? "0" : ms(at));
     tick.style.left = `${(100 * at) / span}%`;
     line.append(tick);
   }
   return line;
 }
 
-function made(tag, className, text = "") {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
+function element(tag, className, text = "") {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.textContent = text;
+  return made;
 }
 
 export function ms(value) {

@@ -1,4 +1,4 @@
-// The sound so far, as bars: what was heard in full colour, what is still to come pale.
+// Draws the audio so far as bars: what was played in full colour, what was not in a pale one.
 
 import { RATE_HZ } from "./playback.js";
 
@@ -57,7 +57,7 @@ export class Waveform {
     }
   }
 
-  /** The loudest in these seconds; null where nothing was made yet. */
+  /** The highest peak between two times in seconds; null if no audio has arrived for them. */
   #peakBetween(from, to) {
     const first = Math.floor(from * 100);
     if (first >= this.#peaks.length) return null;

@@ -1,10 +1,10 @@
-// A text whose words light up as they are spoken. Places in it are counted in code points.
+// A text whose words are highlighted as they are spoken. Positions are counted in code points.
 
 export class Words {
   #element;
   #tail = document.createTextNode("");
-  #rest = []; // the code points of the tail, which no caption has reached
-  #at = 0; // of the first of them
+  #rest = []; // the code points of the tail: those after the last caption
+  #at = 0; // the position of the first of them
   #marks = [];
   #lit = 0;
 
@@ -18,7 +18,7 @@ export class Words {
     this.#tail.data += text;
   }
 
-  /** Pieces of `captions`. A word takes the signs behind it along. */
+  /** Adds captions. A word includes the punctuation that follows it. */
   mark(pieces) {
     for (const word of pieces.flatMap((piece) => piece.words)) {
       if (word.start < this.#at) continue;
@@ -38,7 +38,7 @@ export class Words {
     return this.#rest.splice(0, count).join("");
   }
 
-  /** Shows what is heard at a moment of the sound. */
+  /** Highlights the word that is spoken at this time of the audio. */
   light(seconds) {
     while (this.#lit < this.#marks.length && this.#marks[this.#lit].from <= seconds) {
       this.#marks[this.#lit].span.className = "said";
@@ -52,13 +52,13 @@ export class Words {
     this.#marks[this.#lit - 2]?.span.classList.remove("now");
   }
 
-  /** All of it was heard. */
+  /** Marks every word as spoken. */
   finish() {
     for (const { span } of this.#marks) span.className = "said";
   }
 }
 
-/** Scrolls the box that the word is in, and nothing around it. */
+/** Scrolls the word's box to show it, and nothing around the box. */
 function reveal(span) {
   const box = span.closest(".scrolls");
   const [outer, inner] = [box.getBoundingClientRect(), span.getBoundingClientRect()];

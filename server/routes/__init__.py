@@ -1,1 +1,1 @@
-"""One file for each group of URLs. A route reads, has the request checked, and answers."""
+"""One file for each group of URLs. A route reads the body, plans the request, and responds."""

@@ -12,7 +12,7 @@ from server.operations.chat.plan import plan_chat
 from server.operations.chat.response import chat_response
 from server.operations.shared.expiring_store import ExpiringStore
 from server.routes.description.errors import ERRORS, Answers
-from server.routes.description.operations import CHAT_PARAMETERS_SHOWN, CHAT_STREAM, body_of
+from server.routes.description.operations import CHAT_PARAMETERS_EXTENSION, CHAT_STREAM, body_of
 from server.serving.service import Service
 
 ANSWERS: Answers = {
@@ -22,19 +22,19 @@ ANSWERS: Answers = {
 
 
 def chat_routes(service: Service) -> APIRouter:
-    """The routes of chats."""
+    """The routes of `/v1/chat/completions`."""
     router = APIRouter(tags=["chat"], route_class=RawRoute)
     settings = service.settings
-    transcripts: ExpiringStore[str] = ExpiringStore()
+    transcripts = ExpiringStore[str]()
 
     @router.post(
         "/v1/chat/completions",
         response_class=Response,
         responses=ANSWERS,
-        openapi_extra={**body_of(ChatRequest), **CHAT_PARAMETERS_SHOWN},
+        openapi_extra={**body_of(ChatRequest), **CHAT_PARAMETERS_EXTENSION},
     )
     async def create_chat_completion(request: Request) -> Response:
-        """Answer a chat in text, in speech, or in both; whole, or as it is made."""
+        """Reply to a chat in text, in speech, or in both. The reply can be streamed."""
         body = await read_body(request, ChatRequest, settings.max_body_bytes)
         note_body(request, service, body, body.model)
         plan = await plan_chat(service, body, transcripts)

@@ -21,7 +21,7 @@ ANSWERS: Answers = {
 
 
 def completion_routes(service: Service) -> APIRouter:
-    """The routes of bare prompts."""
+    """The routes of `/v1/completions`."""
     router = APIRouter(tags=["completions"], route_class=RawRoute)
     settings = service.settings
 
@@ -32,7 +32,7 @@ def completion_routes(service: Service) -> APIRouter:
         openapi_extra=body_of(CompletionRequest),
     )
     async def create_completion(request: Request) -> Response:
-        """Go on where a prompt ends, without a chat around it; whole, or as it is made."""
+        """Continue a prompt, without a chat template. The reply can be streamed."""
         body = await read_body(request, CompletionRequest, settings.max_body_bytes)
         note_body(request, service, body, body.model)
         plan = await plan_completion(service, body)

@@ -1,4 +1,4 @@
-"""`GET /health/live`, `/health/ready` and `/health`. Alive and ready are two answers."""
+"""`GET /health/live`, `/health/ready` and `/health`. A live process may not be ready yet."""
 
 from fastapi import APIRouter, Response
 
@@ -10,16 +10,16 @@ from stages.contract.errors import UnavailableError
 
 
 def health_routes(service: Service) -> APIRouter:
-    """The routes for whoever watches the process."""
+    """The routes for health checks."""
     router = APIRouter(tags=["health"])
 
     async def live() -> Response:
-        """The process answers."""
+        """The process responds."""
         return wire_response(Health(status="live"))
 
     async def ready() -> Response:
-        """Every stage has a worker that runs; 503 until then."""
-        if not service.ready:  # not raised: that would be logged, at every probe
+        """Every stage has a worker that is running. 503 until then."""
+        if not service.ready:  # not raised, as every probe would then be logged
             return error_response(UnavailableError("Not every stage of the models is up."))
         stages = {
             stage.name: StageHealth(workers=len(stage.workers), up=stage.num_up)
@@ -27,6 +27,6 @@ def health_routes(service: Service) -> APIRouter:
         }
         return wire_response(Health(status="ready", stages=stages))
 
-    for path, answer in (("/health", ready), ("/health/live", live), ("/health/ready", ready)):
-        router.add_api_route(path, answer, response_model=Health, responses=ERRORS)
+    for path, endpoint in (("/health", ready), ("/health/live", live), ("/health/ready", ready)):
+        router.add_api_route(path, endpoint, response_model=Health, responses=ERRORS)
     return router

@@ -9,7 +9,7 @@ from openapi.models import Model, ModelList, SpeechModelList
 from openapi.voice import Voice, VoiceList
 from server.http.json_response import wire_response
 from server.routes.description.errors import ERRORS
-from server.serving.served import Served
+from server.serving.served import ServedModel
 from server.serving.service import Service
 from stages.contract.pipeline import VoiceSpec
 
@@ -17,36 +17,36 @@ OWNER = "nano-vllm-omni"
 
 
 def model_routes(service: Service) -> APIRouter:
-    """The routes that say what there is."""
+    """The routes that list models and voices."""
     router = APIRouter(tags=["models"], responses=ERRORS)
 
     @router.get("/v1/models", response_model=ModelList)
     async def list_models() -> Response:
-        """Every name that a request may use: ids and aliases."""
+        """Every model name that a request may use: ids and aliases."""
         return wire_response(ModelList(object="list", data=_models(service, service.models)))
 
     @router.get("/v1/models/{model:path}", response_model=Model)
     async def retrieve_model(model: str) -> Response:
-        """One of them. Slashes in the id may be written as they are."""
+        """One model. Slashes in its id need no escaping."""
         service.model(model)
         return wire_response(_model(model, service.created))
 
     @router.get("/v1/audio/models", response_model=SpeechModelList)
     async def list_speech_models() -> Response:
-        """Every name that a speech request may use."""
+        """Every model name that a speech request may use."""
         models = _models(service, [served for served in service.models if not served.chats])
         return wire_response(SpeechModelList(object="list", models=models, data=models))
 
     @router.get("/v1/audio/voices", response_model=VoiceList | list[str])
     async def list_voices(legacy: str = "") -> Response:
-        """Every voice. `legacy=true`: their names only, as some clients want them."""
+        """Every voice. With `legacy=true` only the names, as some clients need them."""
         if legacy.lower() in ("1", "true"):
-            return JSONResponse([voice.name for voice in voices_of_all(service)])
+            return JSONResponse([voice.name for voice in all_voices(service)])
         return wire_response(_voice_list(service))
 
     @router.post("/v1/audio/voices/reload", response_model=VoiceList)
     async def reload_voices() -> Response:
-        """Look again which voices there are in the voices folder. Requests that run go on."""
+        """Search the voices folder again. Running requests are not affected."""
         await service.reload_voices()
         return wire_response(_voice_list(service))
 
@@ -54,22 +54,22 @@ def model_routes(service: Service) -> APIRouter:
 
 
 def _voice_list(service: Service) -> VoiceList:
-    voices = voices_of_all(service)
+    voices = all_voices(service)
     return VoiceList(object="list", voices=voices, data=voices)
 
 
-def voices_of_all(service: Service) -> list[Voice]:
-    """The voices of all models, each once, with the models that have it."""
-    found: dict[str, Voice] = {}
+def all_voices(service: Service) -> list[Voice]:
+    """The voices of all models. Each is listed once, with the models that have it."""
+    voices: dict[str, Voice] = {}
     for served in service.models:
         for voice in served.voices.known:
-            before = found.get(voice.name)
-            models = [*(before.models if before else ()), served.pipeline.model_id]
-            found[voice.name] = _voice(voice, served, models, service.created)
-    return list(found.values())
+            earlier = voices.get(voice.name)
+            models = [*(earlier.models if earlier else ()), served.pipeline.model_id]
+            voices[voice.name] = _voice(voice, served, models, service.created)
+    return list(voices.values())
 
 
-def _voice(voice: VoiceSpec, served: Served, models: list[str], created: int) -> Voice:
+def _voice(voice: VoiceSpec, served: ServedModel, models: list[str], created: int) -> Voice:
     return Voice(
         id=voice.name,
         name=voice.name,
@@ -86,7 +86,7 @@ def _voice(voice: VoiceSpec, served: Served, models: list[str], created: int) ->
     )
 
 
-def _models(service: Service, models: Iterable[Served]) -> list[Model]:
+def _models(service: Service, models: Iterable[ServedModel]) -> list[Model]:
     return [_model(name, service.created) for served in models for name in served.names]
 
 

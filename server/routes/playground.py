@@ -1,6 +1,6 @@
-"""`GET /`: the playground, a page on which to try the server, and the files that it consists of.
+"""`GET /`: the playground, a web page to try the server, and the files of that page.
 
-The page asks for nothing from elsewhere, and its policy lets it run nothing but these files.
+Its content security policy allows only these files: the page loads nothing from other servers.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ HEADERS = {
 
 
 def playground_routes() -> APIRouter:
-    """A route for each file. They are no part of the API, and open without a key."""
+    """A route for each file. They are not part of the API and need no API key."""
     router = APIRouter(include_in_schema=False)
     for file in FOLDER.iterdir():
         path = "/" if file.name == PAGE else f"/playground/{file.name}"
-        router.add_api_route(path, _answering_with(file))
+        router.add_api_route(path, _endpoint_for(file))
     return router
 
 
-def _answering_with(file: Traversable) -> Callable[[], Awaitable[Response]]:
+def _endpoint_for(file: Traversable) -> Callable[[], Awaitable[Response]]:
     content, media_type = file.read_bytes(), MEDIA_TYPES[PurePath(file.name).suffix]
 
-    async def answer() -> Response:
+    async def endpoint() -> Response:
         return Response(content, media_type=media_type, headers=HEADERS)
 
-    return answer
+    return endpoint

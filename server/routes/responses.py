@@ -1,4 +1,4 @@
-"""`POST /v1/responses`, and `GET` and `DELETE` of one that is stored."""
+"""`POST /v1/responses`, and `GET` and `DELETE` of a stored response."""
 
 from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
@@ -10,8 +10,9 @@ from server.http.auth import key_of
 from server.http.body import read_body
 from server.http.json_response import wire_response
 from server.observe import note_body
-from server.operations.responses.plan import StoredResponse, plan_response
+from server.operations.responses.plan import plan_response
 from server.operations.responses.response import response_response
+from server.operations.responses.stored import StoredResponse
 from server.operations.shared.expiring_store import ExpiringStore
 from server.routes.description.errors import ERRORS, Answers
 from server.routes.description.operations import RESPONSE_STREAM, body_of
@@ -24,10 +25,10 @@ ANSWERS: Answers = {
 
 
 def response_routes(service: Service) -> APIRouter:
-    """The routes of responses."""
+    """The routes of `/v1/responses`."""
     router = APIRouter(tags=["responses"], responses=ERRORS)
     settings = service.settings
-    stored: ExpiringStore[StoredResponse] = ExpiringStore()
+    stored = ExpiringStore[StoredResponse]()
 
     @router.post(
         "/v1/responses",
@@ -36,7 +37,7 @@ def response_routes(service: Service) -> APIRouter:
         openapi_extra=body_of(ResponseRequest),
     )
     async def create_response(request: Request) -> Response:
-        """Answer in text; whole, or as it is made."""
+        """Reply in text. The reply can be streamed."""
         body = await read_body(request, ResponseRequest, settings.max_body_bytes)
         note_body(request, service, body, body.model)
         plan = await plan_response(service, body, stored)
@@ -44,19 +45,19 @@ def response_routes(service: Service) -> APIRouter:
 
     @router.post("/v1/responses/compact", include_in_schema=False)
     async def compact() -> Response:
-        """Not served; without this it would be a wrong method on a stored response's URL."""
+        """Not supported: 404. Without this route it would be a 405: `compact` looks like an id."""
         raise HTTPException(404)
 
     @router.get("/v1/responses/{response_id}", response_model=ResponseObject)
     async def retrieve_response(response_id: str) -> Response:
-        """A response that was stored, for an hour."""
+        """A stored response. Responses are stored for an hour."""
         if (found := stored.get(response_id)) is None:
             raise UnknownResponseError(response_id)
         return wire_response(found.response)
 
     @router.delete("/v1/responses/{response_id}", response_model=ResponseDeleted)
     async def delete_response(response_id: str) -> Response:
-        """Forget a response that was stored."""
+        """Delete a stored response."""
         if not stored.drop(response_id):
             raise UnknownResponseError(response_id)
         return wire_response(ResponseDeleted(id=response_id, object="response", deleted=True))

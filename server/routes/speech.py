@@ -14,7 +14,7 @@ from server.serving.service import Service
 
 
 def speech_routes(service: Service) -> APIRouter:
-    """The routes of speech."""
+    """The routes of `/v1/audio/speech`."""
     router = APIRouter(tags=["audio"], route_class=RawRoute)
     settings = service.settings
 
@@ -25,10 +25,10 @@ def speech_routes(service: Service) -> APIRouter:
         openapi_extra=body_of(SpeechRequest),
     )
     async def create_speech(request: Request) -> Response:
-        """Speak a text. The sound is sent while it is made."""
+        """Speak a text. The audio is sent while it is made."""
         body = await read_body(request, SpeechRequest, settings.max_body_bytes)
         note_body(request, service, body, body.model)
         plan = plan_speech(service, body)
-        return speech_response(plan, body, settings, key_of(request))
+        return speech_response(plan, settings, key_of(request))
 
     return router

@@ -1,4 +1,4 @@
-"""`POST /v1/audio/voices` and `DELETE /v1/audio/voices/{voice}`: voices that a model copies."""
+"""`POST /v1/audio/voices` and `DELETE /v1/audio/voices/{voice}`: voices to clone."""
 
 import time
 
@@ -14,7 +14,7 @@ from server.serving.service import Service
 
 
 def voice_routes(service: Service) -> APIRouter:
-    """The routes that put recordings into the server's folder, and take them out."""
+    """The routes that add and remove uploaded voices."""
     router = APIRouter(tags=["audio"], responses=ERRORS)
     settings = service.settings
     recordings = Recordings(service)
@@ -25,14 +25,14 @@ def voice_routes(service: Service) -> APIRouter:
         openapi_extra=form_of(VoiceUpload, "audio_sample"),
     )
     async def create_voice(request: Request) -> Response:
-        """Add a voice: a recording of it, and what is said in it. It is never fetched from a URL.
+        """Add a voice: a recording of it, and its transcript. URLs are not accepted.
 
-        A model that copies voices speaks with it at once, under its name.
+        Models that clone voices can use the new voice at once, by its name.
         """
-        body, sound = await read_form(
+        body, file = await read_form(
             request, VoiceUpload, "audio_sample", settings.max_recording_bytes
         )
-        await recordings.add(body, sound)
+        await recordings.add(body, file)
         created = CreatedVoice(
             object="audio.voice", id=body.name, name=body.name, created_at=int(time.time())
         )
@@ -40,7 +40,7 @@ def voice_routes(service: Service) -> APIRouter:
 
     @router.delete("/v1/audio/voices/{voice}", response_model=DeletedVoice)
     async def delete_voice(voice: str) -> Response:
-        """Remove a voice that was added. Requests that speak with it go on."""
+        """Remove an uploaded voice. Running requests that use it are not affected."""
         await recordings.remove(voice)
         return wire_response(DeletedVoice(object="audio.voice.deleted", id=voice, deleted=True))
 

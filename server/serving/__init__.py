@@ -1,1 +1,1 @@
-"""What is served: models, voices, outputs, and how many requests run at once."""
+"""The models that are served: their voices, their outputs, and how many requests run at once."""

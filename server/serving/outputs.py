@@ -1,6 +1,6 @@
-"""Requests' outputs as the routes read them: a failure is raised, the end is checked.
+"""The outputs of requests as the routes read them: failures are raised, and the end is checked.
 
-What is asked of the orchestrator is two methods, so that tests can script them.
+`Runner` is the part of the orchestrator that is needed here: two methods, which tests can fake.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """Runs requests in a scope (`Orchestrator.stream`, `Orchestrator.group`)."""
+    """Runs requests within a context (`Orchestrator.stream`, `Orchestrator.group`)."""
 
     def stream(
         self,
@@ -25,9 +25,9 @@ class Runner(Protocol):
         deadline_s: float | None = None,
         key: str = "",
     ) -> AbstractAsyncContextManager[OutputStream]:
-        """The outputs of one request. Leaving the scope before the terminal aborts it.
+        """The outputs of one request. Leaving the context before the terminal aborts it.
 
-        `key` stands for the caller, so that each gets a fair share of the places.
+        `key` identifies the caller: callers share the places fairly.
         """
 
     def group(
@@ -38,14 +38,15 @@ class Runner(Protocol):
         deadline_s: float | None = None,
         key: str = "",
     ) -> AbstractAsyncContextManager[OutputStream]:
-        """The outputs of several requests, admitted all or none, each with its terminal."""
+        """The outputs of several requests. All are admitted together; each has a terminal."""
 
 
 class Outputs:
     """The data of a request's outputs, in order. Asking for the next one consumes the one before.
 
-    Ends after the last terminal and only then. Raises the error of a request that failed, and
-    RuntimeError where the outputs stop without a terminal. Read it in one of its two ways.
+    Iterate over it for the data alone, or over `of_group` for whole outputs, but not both. Ends
+    after the last terminal, and only then. Raises the error of a request that failed, and
+    RuntimeError if the outputs stop without a terminal.
     """
 
     def __init__(self, source: AsyncIterator[OrchOutput]) -> None:
@@ -68,7 +69,7 @@ class Outputs:
         return output.data
 
     async def of_group(self) -> AsyncGenerator[OrchOutput]:
-        """The outputs whole: `index` says of which request, `finished` that this one is over."""
+        """Whole outputs: `index` is the request's number, `finished` marks its terminal."""
         async for _ in self:
             assert self._last is not None
             yield self._last

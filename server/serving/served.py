@@ -1,7 +1,7 @@
-"""What requests are sent to: a model with its voices, and the deployment behind all models.
+"""What is served: a model with its voices, and the deployment behind all models.
 
-The protocols say what the server needs of a deployment, its stages and their workers, so that a
-fake can stand in for them.
+The protocols list what the server needs from a deployment, its stages and their workers, so that
+tests can use fakes.
 """
 
 from __future__ import annotations
@@ -28,50 +28,50 @@ if TYPE_CHECKING:
 
 
 class WorkerSteps(Protocol):
-    """The steps of a worker since it began."""
+    """Statistics of the steps of a worker since it started."""
 
     @property
     def step_s(self) -> HistogramCounts:
-        """How long they took."""
+        """How long the steps took."""
 
     @property
     def batch_size(self) -> HistogramCounts:
-        """How many requests each advanced."""
+        """How many requests each step advanced."""
 
 
 class ServedWorker(Supervised, Protocol):
-    """What is shown of a worker, besides what its supervisor needs."""
+    """What metrics and health show of a worker, besides what its supervisor needs."""
 
     is_up: bool
     num_starts: int
 
     @property
     def step_stats(self) -> WorkerSteps:
-        """How long its steps took, and how many requests each advanced."""
+        """Statistics of its steps."""
 
     @property
     def num_open(self) -> int:
-        """How many requests were submitted and are not over."""
+        """How many requests were submitted and have not ended."""
 
     @property
     def num_queued(self) -> int:
-        """How many of these it has not begun."""
+        """How many open requests it has not begun."""
 
 
 class ServedStage(Protocol):
-    """A stage by its name, and the workers that share its requests."""
+    """A stage and the workers that share its requests."""
 
     @property
     def name(self) -> str:
-        """What pipelines call it."""
+        """Its name in the pipelines."""
 
     @property
     def workers(self) -> Sequence[ServedWorker]:
-        """Its replicas."""
+        """Its replicas, in order."""
 
     @property
     def num_up(self) -> int:
-        """How many of them run."""
+        """How many of its workers run."""
 
 
 class ServedDeployment(Protocol):
@@ -79,26 +79,26 @@ class ServedDeployment(Protocol):
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:
-        """The models, by what may be asked of them."""
+        """The pipelines, one for each model."""
 
     @property
     def stages(self) -> Sequence[ServedStage]:
-        """What they share."""
+        """The stages that the pipelines share."""
 
     @property
     def is_up(self) -> bool:
         """Whether every stage has a worker that runs."""
 
     async def start(self, timeout_s: float) -> None:
-        """Bring every stage up; returns when all are warm, raises naming the one that is not."""
+        """Start every stage; returns when all are warm. Raises StartError, naming the stage."""
 
     async def stop(self) -> None:
-        """End every stage. Safe after a start that failed."""
+        """Stop every stage. May be called after a failed start."""
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A model that requests can be sent to."""
+class ServedModel:
+    """A model that accepts requests."""
 
     pipeline: Pipeline
     runner: Runner
@@ -106,7 +106,7 @@ class Served:
     stats: OrchestratorStats
 
     def open(self, requests: Sequence[Request], deadline_s: float, key: str) -> OpenStream:
-        """What runs `requests`, admitted all or none on the account of `key`, once entered."""
+        """A function whose context runs `requests` for the caller `key`, all admitted together."""
         return partial(
             self.runner.group,
             requests,
@@ -117,15 +117,15 @@ class Served:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The id, then the aliases."""
+        """The model's id, then its aliases."""
         return (self.pipeline.model_id, *self.pipeline.aliases)
 
     @property
     def speaks(self) -> bool:
-        """Whether it makes sound."""
+        """Whether it makes audio."""
         return bool(self.voices.known)
 
     @property
     def chats(self) -> bool:
-        """Whether it answers, and does not only speak what it is given."""
+        """Whether it generates text, rather than only speaking a given text."""
         return self.pipeline.prompts is not None

@@ -1,4 +1,4 @@
-"""Voices by name. OpenAI's names are taken too, and mean the default voice."""
+"""Voices by name. OpenAI's voice names are accepted too, and mean the default voice."""
 
 from __future__ import annotations
 
@@ -41,16 +41,18 @@ class Voices:
     default: str
 
     def aliases(self, name: str) -> tuple[str, ...]:
-        """Other names of a voice that are no voices of their own."""
+        """Other accepted names of the voice `name`: OpenAI's names, if it is the default voice."""
         own = {voice.name for voice in self.known}
         return tuple(a for a in OPENAI_VOICES if a not in own) if name == self.default else ()
 
-    def resolve(self, asked: str, param: str) -> VoiceSpec:
-        """The voice that a request means. Raises RefusedError with the names that there are.
+    def resolve(self, name: str, param: str) -> VoiceSpec:
+        """The voice named `name` in a request. Raises RefusedError with all known names.
 
-        What was asked for is not repeated, so that a path and a name are answered alike.
+        The error does not repeat `name`: whatever a client sends there, even a path, gets the same
+        answer.
         """
-        name = self.default if asked in self.aliases(self.default) else asked
+        if name in self.aliases(self.default):
+            name = self.default
         for voice in self.known:
             if voice.name == name:
                 return voice
@@ -60,15 +62,14 @@ class Voices:
         raise RefusedError(Problem(message, param, "voice_not_found"))
 
 
-def voices_of(known: tuple[VoiceSpec, ...], wished: str) -> Voices:
-    """A model's voices; the default is the one wished for if the model has it, else its first."""
+def voices_of(known: tuple[VoiceSpec, ...], default: str) -> Voices:
+    """A model's voices. If the model has no voice named `default`, its first is the default."""
     names = [voice.name for voice in known]
-    default = wished if wished in names else (names or [""])[0]
-    return Voices(known, default)
+    return Voices(known, default if default in names else (names or [""])[0])
 
 
 def check_language(voice: VoiceSpec, language: str | None) -> None:
-    """Refuse a language that the voice does not speak; `en` and `en-US` are alike here."""
+    """Raise RefusedError if `voice` does not speak `language`. Regions (`en-US`) are ignored."""
     spoken = voice.languages or (voice.language,)
     if language is not None and _primary(language) not in map(_primary, spoken):
         named = ", ".join(f"'{tag}'" for tag in spoken)
@@ -77,8 +78,10 @@ def check_language(voice: VoiceSpec, language: str | None) -> None:
 
 
 def language_name(pipeline: Pipeline, voice: VoiceSpec, language: str | None) -> str:
-    """What the model calls the language asked for, else the voice's own; empty where it has none,
-    and hears it from the text."""
+    """The model's own name for `language`, or else for the voice's language.
+
+    Empty if the model has no name for it, and detects the language from the text.
+    """
     return pipeline.language_names.get(_primary(language or voice.language), "")
 
 

@@ -1,8 +1,8 @@
-"""A queue inside one event loop, for one reader: putting never waits, and an end is an error.
+"""A queue inside one event loop, with one reader. `put` never waits; `close` hands over an error.
 
-Unbounded on purpose: what goes through it is bounded by credit (data) or by the number of live
-requests (control). anyio's memory streams were tried here; they suspend twice per item and must be
-closed at both ends on every path.
+The queue has no limit of its own. Credit bounds the data that goes through it, and the number of
+live requests bounds the control messages. anyio's memory streams suspend twice per item and must be
+closed at both ends on every path, so they are not used here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Channel(Generic[T]):
-    """First in, first out. All methods belong to the event loop's thread."""
+    """First in, first out. Call every method from the event loop's thread."""
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
@@ -23,18 +23,21 @@ class Channel(Generic[T]):
         self._waiting: asyncio.Future[None] | None = None
 
     def put(self, item: T) -> None:
-        """Append; after `end` the item is dropped."""
+        """Append an item and wake the reader. After `close` the item is dropped."""
         if self._error is None:
             self._items.append(item)
             self._wake()
 
-    def end(self, error: Exception) -> None:
-        """Nothing more comes: once what is there is taken, `get` raises `error`."""
+    def close(self, error: Exception) -> None:
+        """Accept no more items. Once the queue is empty, `get` raises `error` (the first one)."""
         self._error = self._error or error
         self._wake()
 
     async def get(self) -> T:
-        """The next item; waits for one. Only one task may wait."""
+        """Return the next item, waiting for one if necessary. Only one task may wait at a time.
+
+        Raises the error given to `close` when the channel is closed and empty.
+        """
         while not self._items:
             if self._error is not None:
                 raise self._error

@@ -1,27 +1,27 @@
 """Everything that can end a request, as one tree. Each class says whose fault it was.
 
 OmniError
-├── RequestError       a stage could not do this one request; the others go on
-├── WorkerDiedError    the worker that ran a stage is gone; everything bound to it fails
-├── AbortedError       somebody asked for the end: the client left, a cancel, a shutdown
-├── DeadlineError      the request's time is over
+├── RequestError       a stage failed for one request; other requests go on
+├── WorkerDiedError    a stage worker died; all requests bound to it fail
+├── AbortedError       the request was ended early: client disconnect, cancel or shutdown
+├── DeadlineError      the request took longer than allowed
 ├── UnavailableError   a stage that the request needs is not running now
-├── OverloadedError    as many requests run and wait as may; try again later
-├── StartError         a stage did not come up; the message names it
-└── CheckpointError    a model's files are missing or are not what they should be
+├── OverloadedError    the limits of running and waiting requests are reached
+├── StartError         a stage did not start; the message names it
+└── CheckpointError    a model's files are missing or invalid
 
-The server translates them once, in one table (`server/errors.py`).
+The server translates them in one table (`server/errors.py`).
 """
 
 
 class OmniError(Exception):
-    """Base of the tree."""
+    """Base class of all errors of the stages and the orchestrator."""
 
 
 class RequestError(OmniError):
     """A stage failed for one request; `__cause__` has the reason.
 
-    Raised out of `Stage.step`, it fails `request_id` and nothing else.
+    Raised by `Stage.step`, it fails the request `request_id` and no other.
     """
 
     def __init__(self, request_id: str, message: str) -> None:
@@ -34,28 +34,28 @@ class RequestError(OmniError):
 
 
 class WorkerDiedError(OmniError):
-    """A stage worker ended although nobody asked it to."""
+    """A stage worker ended without being stopped."""
 
 
 class AbortedError(OmniError):
-    """The request was ended from outside before it was complete."""
+    """The request was aborted before it was complete."""
 
 
 class DeadlineError(OmniError):
-    """The request ran longer than it was allowed to."""
+    """The request took longer than allowed."""
 
 
 class UnavailableError(OmniError):
-    """A stage that the request needs is down; try again later."""
+    """A stage that the request needs is not running now. A later retry may succeed."""
 
 
 class OverloadedError(OmniError):
-    """The limits of running and waiting requests are reached; nothing was started."""
+    """The limits of running and waiting requests are reached. Nothing was started."""
 
 
 class StartError(OmniError):
-    """A stage could not be loaded and warmed, or not in time."""
+    """A stage could not be loaded and warmed up, or not before the deadline."""
 
 
 class CheckpointError(OmniError):
-    """A model cannot be used: a file is missing, or is not what it should be."""
+    """A model cannot be loaded: a file is missing or invalid."""

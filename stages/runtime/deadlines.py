@@ -1,10 +1,10 @@
 """The order in which a stage that makes sound serves its requests: by playback deadline.
 
-A listener is assumed to start with the first sound that is emitted, and to play without a gap until
-it runs dry. Requests that have emitted nothing (newcomers) go first, oldest first, as long as every
-listener is still served in time. A listener is in time if there is a step's time for it, and for
-each listener that runs dry before it, until it runs dry. So a burst of newcomers is heard at once,
-and interrupts nobody.
+Each listener has a `JitterBuffer` without delay: playback starts with the first emission, and after
+an underrun it resumes with the next one. Requests that have emitted nothing (newcomers) go first,
+oldest first, as long as every listener is still served in time. A listener is in time if there is a
+step's time for it, and for each listener that runs dry before it, until it runs dry. So a burst of
+newcomers is heard at once, and interrupts nobody.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from stages.contract.jitter_buffer import JitterBuffer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -22,9 +24,8 @@ _WEIGHT = 0.1  # of a new step in the mean
 
 
 @dataclass(slots=True)
-class _Listener:
-    opened_s: float
-    dry_s: float | None = None  # when all that was emitted is heard; None before the first
+class _Listener(JitterBuffer):
+    opened_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class Playback:
 
     def open(self, request_id: str) -> None:
         """Begin with a request: it is a newcomer."""
-        self._listeners[request_id] = _Listener(self.clock())
+        self._listeners[request_id] = _Listener(opened_s=self.clock())
 
     def close(self, request_id: str) -> None:
         """Forget a request."""
@@ -53,24 +54,23 @@ class Playback:
 
     def is_newcomer(self, request_id: str) -> bool:
         """Whether the request has emitted nothing."""
-        return self._listeners[request_id].dry_s is None
+        return self._listeners[request_id].empty_at_s is None
 
     def emit(self, request_id: str, seconds: float) -> None:
         """Add sound that the request emits now, in the step that began with the last choice.
 
         The step's time is counted once, however many requests the step serves.
         """
-        listener = self._listeners[request_id]
         now_s = self.clock()
         if self._is_timing:
             self.step_s += _WEIGHT * (now_s - self._chosen_s - self.step_s)
             self._is_timing = False
-        listener.dry_s = (now_s if listener.dry_s is None else listener.dry_s) + seconds
+        self._listeners[request_id].push(seconds, now_s)
 
     def left_s(self, request_id: str) -> float:
         """Seconds of sound that the request's listener still has to play. 0 for a newcomer."""
-        dry_s = self._listeners[request_id].dry_s
-        return 0.0 if dry_s is None else max(0.0, dry_s - self.clock())
+        empty_at_s = self._listeners[request_id].empty_at_s
+        return 0.0 if empty_at_s is None else max(0.0, empty_at_s - self.clock())
 
     def most_urgent(self, request_ids: Iterable[str]) -> str:
         """The one of these open requests to serve now. There must be at least one."""
@@ -84,10 +84,10 @@ class Playback:
         listeners: list[tuple[float, str]] = []
         for request_id in request_ids:
             listener = self._listeners[request_id]
-            if listener.dry_s is None:
+            if listener.empty_at_s is None:
                 newcomers.append((listener.opened_s, request_id))
             else:
-                listeners.append((listener.dry_s, request_id))
+                listeners.append((listener.empty_at_s, request_id))
         newcomers.sort()
         listeners.sort()
         spare_s = self._spare_s(dry_s for dry_s, _ in listeners)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -56,4 +58,4 @@ class BuildConfig:
     voice: str = ""
     max_loaded_voices: int = 8
     recordings_dir: Path | None = None
-    max_running: int = 16
+    max_running: int = DEFAULT_MAX_RUNNING

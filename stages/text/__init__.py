@@ -1,4 +1,5 @@
-"""Text to phonemes, torch-free: cleaning, cutting into pieces, phonemizers, phoneme ids.
+"""From text to phoneme ids: cleaning, splitting into pieces, normalisation, phonemizers.
 
-Nothing here depends on what speaks. Offsets always refer to the text as it was given.
+This package is torch-free, so that the server may import it. It knows nothing of models or voices.
+Offsets are code points of the source text, as the client sent it or the thinker wrote it.
 """

@@ -1,8 +1,8 @@
 """Finds where a text may be cut: after a sentence, a line, or a clause.
 
-A dot ends a sentence only where the words around it agree: not after a title ("Dr."), an initial
-("J."), a month or the number of a list, and after "p.m." or "etc." only before a capital.
-The rules are English; in other languages a missed end only makes a longer piece.
+Not every dot ends a sentence. It does not after a title ("Dr."), an initial ("J."), a month, or the
+number of a list item. After "p.m." or "etc." it does only before a capital letter. These rules are
+English. In other languages a missed sentence end only makes a longer piece.
 """
 
 from __future__ import annotations
@@ -12,45 +12,32 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from stages.text.english.abbreviations import (
+    CLOSING_WORDS,
+    COUNTERS,
+    INNER_WORDS,
+    SHORT_MONTHS,
+    STREETS,
+    TITLES,
+)
 
-_TITLES = ("dr", "mr", "mrs", "ms", "prof", "st", "gen", "gov", "sen", "rep", "col", "sgt", "capt")
-_MONTHS = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
-_NEVER_END = {
-    *_TITLES,
-    *_MONTHS,
-    "lt",
-    "rev",
-    "hon",
-    "vs",
-    "approx",
-    "est",
-    "mt",
-    "ft",
-    "avg",
-    "cf",
-}
-_BEFORE_NUMBER = {
-    "no",
-    "nos",
-    "fig",
-    "figs",
-    "p",
-    "pp",
-    "vol",
-    "ch",
-    "sec",
-    "eq",
-    "ext",
-    "min",
-    "max",
-}
-_MAY_END = {"etc", "inc", "ltd", "co", "corp", "jr", "sr", "ave", "blvd", "rd", "dept", "univ"}
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def _lower(*tables: Iterable[str]) -> frozenset[str]:
+    return frozenset(word.lower() for table in tables for word in table)
+
+
+_NEVER_END = _lower(
+    TITLES, INNER_WORDS, (short for short, month in SHORT_MONTHS.items() if short != month)
+)
+_BEFORE_NUMBER = _lower(COUNTERS, ["ext"])
+_MAY_END = _lower(CLOSING_WORDS, STREETS)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'\u201c\u2018]*$")
 
-# Marks of other scripts, and what they are in Latin script.
+# Punctuation marks of other scripts, and the same marks in Latin script.
 _LATIN = {
     "\u061f": "?",
     "\u06d4": ".",
@@ -77,7 +64,7 @@ _BREAK = re.compile(
 
 
 class Kind(Enum):
-    """What ends here. WITHIN has a mark that is heard, but is no place to cut ("29th, 2024")."""
+    """What ends at a break. WITHIN is a mark that is spoken, but no place to cut ("29th, 2024")."""
 
     SENTENCE = "sentence"
     CLAUSE = "clause"
@@ -86,11 +73,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A place between two code points of a text.
+    """The end of a sentence, line or clause. Offsets are code points of the text.
 
-    The words end at `start`, the marks and closing quotes at `mark_end`, the white space after
-    them at `end`, where what follows begins. `mark` is the first mark, as it is in Latin script; ""
-    for a line.
+    The words before the break end at `start`. The marks and closing quotes end at `mark_end`. The
+    white space after them ends at `end`, where the next words begin. `mark` is the first mark, in
+    Latin script; "" for the end of a line.
     """
 
     start: int
@@ -101,7 +88,7 @@ class Break:
 
 
 def find_breaks(text: str) -> Iterator[Break]:
-    """All breaks of `text` from left to right; dots that end nothing are left out."""
+    """Find all breaks of `text` from left to right, without the dots that end nothing."""
     for match in _BREAK.finditer(text):
         start, end = match.span()
         written = match["mark"] or match["wide"] or match["dash"] or ""
@@ -124,17 +111,17 @@ def _kind(before: str, mark: str, matched: str, following: str) -> Kind | None:
 
 
 def _dot_ends(before: str, following: str) -> bool:
-    """Whether a single dot after `before` ends a sentence (or, before a small letter, a clause)."""
+    """Whether a single dot after `before` ends a sentence; before a small letter, a clause."""
     found = _LAST_WORD.search(before)
     word = found.group() if found else ""
-    name = word.lower()
-    if name in _NEVER_END:
+    lower = word.lower()
+    if lower in _NEVER_END:
         return False
-    if name in _BEFORE_NUMBER and following.isdigit():
+    if lower in _BEFORE_NUMBER and following.isdigit():
         return False
     if word.isdecimal() and not before[: -len(word)].rpartition("\n")[2].strip():
         return False
-    if name in _MAY_END:
+    if lower in _MAY_END:
         return not following.islower()
     if _DOTTED.fullmatch(word) and word != "I":
         return "." in word and word.islower() and not (following.islower() or following.isdigit())

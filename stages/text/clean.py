@@ -1,7 +1,7 @@
-"""Takes out of a text what no voice can say: control and format characters, emoji, odd spaces.
+"""Removes characters that no voice can speak: control and format characters, emoji, extra spaces.
 
-Letters, digits, marks of punctuation and the signs that have names (%, $, degrees) stay, so that
-what comes after decides how they sound. Markup is `markup.py`'s, numbers are the language's.
+Letters, digits, punctuation and signs with a name (%, $, degrees) stay, because later steps decide
+how they are spoken. `markup.py` removes markup, and the rules of the language write out numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _QUOTES = dict.fromkeys("\u2018\u2019\u201b", "'") | dict.fromkeys("\u201c\u201d
 _SIGNS = {"\u2044": "/", "\u2215": "/", "\u2022": " ", "\u2010": "-", "\u2011": "-", "\u2012": "-"}
 _KEYCAP = "\u20e3"
 _SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85"
-# Letters that only look different: wide, bold, ringed, ligatures, subscripts.
+# Variants of a letter that only look different: wide, bold, circled, ligatures, subscripts.
 _SAME_LETTER = re.compile(r"<(?:wide|narrow|font|circle|compat|small|sub)> ")
 _PLAIN = re.compile(r"[!-~]+(?: [!-~]+)*")
 _SPACE_RUN = re.compile(r" {2,}")
@@ -25,7 +25,7 @@ _EMOTICON = re.compile(r"(?<!\S)(?:[:;=8][-o^']?[)(\]\[DPp|*]|<3)(?=[\s.,!?]|$)"
 
 
 class _Replacements(dict[str, str]):
-    """Character to what stands for it, filled as characters are met."""
+    """A cache: a character and its replacement."""
 
     def __missing__(self, character: str) -> str:
         self[character] = replacement = _replacement(character)
@@ -57,22 +57,24 @@ def _replacement(character: str) -> str:
 _replacements = _Replacements()
 
 
-def audible(text: Traced) -> Traced:
-    """`text` as it is handed on: one line, composed (NFC), single spaces, none at the ends; runs of
-    decoration and emoticons are gone."""
+def clean_characters(text: Traced) -> Traced:
+    """Remove what cannot be spoken, also emoticons and runs of decoration ("-----").
+
+    The result is one line in NFC, with single spaces and none at the ends.
+    """
     if not _PLAIN.fullmatch(text.text):
-        text = _characters(text)
+        text = _replace_characters(text)
     text = text.sub(_RUN, lambda _: " ").sub(_EMOTICON, lambda _: "")
-    return _stripped(text.sub(_SPACE_RUN, lambda _: " "))
+    return _strip(text.sub(_SPACE_RUN, lambda _: " "))
 
 
-def _characters(text: Traced) -> Traced:
-    """Each character replaced, and each combining one joined to what it follows."""
+def _replace_characters(text: Traced) -> Traced:
+    """Replace each character, and compose combining characters with the one before."""
     out: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     for character, start, end in zip(text.text, text.starts, text.ends, strict=True):
-        if out and _joins(character):
+        if out and _is_combining(character):
             pair = unicodedata.normalize("NFC", out[-1] + character)
             if len(pair) == 1:
                 out[-1], ends[-1] = pair, end
@@ -84,20 +86,15 @@ def _characters(text: Traced) -> Traced:
     return Traced("".join(out), tuple(starts), tuple(ends))
 
 
-def _joins(character: str) -> bool:
+def _is_combining(character: str) -> bool:
     return unicodedata.combining(character) > 0 or "\u1160" <= character <= "\u11ff"
 
 
-def _stripped(text: Traced) -> Traced:
+def _strip(text: Traced) -> Traced:
     begin = len(text.text) - len(text.text.lstrip())
     return text.cut(begin, max(begin, len(text.text.rstrip())))
 
 
-def spoken(text: str) -> str:
-    """`audible` of a plain text."""
-    return audible(Traced.of(text)).text
-
-
 def speakable(text: str) -> bool:
-    """Whether a letter or a digit is in `text`; without one there is nothing to speak."""
+    """Whether `text` has a letter or a digit. Without one there is nothing to speak."""
     return any(map(str.isalnum, text))

@@ -1,8 +1,9 @@
 """espeak-ng, the phonemizer that Piper's voices were trained with. An optional extra (GPL-3.0).
 
-`espeakng_loader` brings the library, whose C interface (`speak_lib.h`) is called directly: the
-Python wrapper that there is loads 20 MB of other packages for what is not used here. The library
-keeps its state in globals, so that a process has one, behind a lock, and one language at a time.
+The package `espeakng_loader` contains the shared library. This module calls its C interface
+(`speak_lib.h`) directly, because the existing Python wrapper loads 20 MB of packages that are not
+needed here. The library keeps its state in globals. A process therefore has one instance, behind a
+lock, and one language at a time.
 """
 
 from __future__ import annotations
@@ -14,25 +15,26 @@ from threading import Lock
 from typing import ClassVar
 
 _lock = Lock()
-_LANGUAGE_FLAG = re.compile(r"\([^)]+\)")  # around words of another language, as in "(fr)"
-_SYNCHRONOUS = 2  # nothing is played
-_DONT_EXIT = 0x8000  # where its data is not there
+_LANGUAGE_FLAG = re.compile(r"\([^)]+\)")  # marks words of another language, such as "(fr)"
+# Constants of speak_lib.h.
+_SYNCHRONOUS = 2  # do not play audio
+_DONT_EXIT = 0x8000  # return an error if the data is missing
 _UTF8 = 1
 _IPA = 2
 
 
 class _Voice(ctypes.Structure):
-    """The head of an `espeak_VOICE`."""
+    """The first fields of an `espeak_VOICE`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
-        ("languages", ctypes.c_char_p),  # a byte for the priority, then the first language
+        ("languages", ctypes.c_char_p),  # one byte of priority, then the first language
         ("identifier", ctypes.c_char_p),
     )
 
 
 class _Library:
-    """What is used of it."""
+    """The functions of the library that are used here. Not thread-safe."""
 
     def __init__(self) -> None:
         import espeakng_loader
@@ -42,22 +44,24 @@ class _Library:
         self._c.espeak_TextToPhonemes.restype = ctypes.c_char_p
         data = espeakng_loader.get_data_path().encode()
         if self._c.espeak_Initialize(_SYNCHRONOUS, 0, data, _DONT_EXIT) <= 0:
-            raise OSError(f"espeak-ng does not start with {data!r}")
+            raise OSError(f"espeak-ng cannot start with the data folder {data!r}")
         self._voices: dict[str, bytes] = {}
         for voice in self._c.espeak_ListVoices(None):
             if not voice:
                 break  # the list ends with a null pointer
             language = voice.contents.languages[1:].decode()
-            self._voices.setdefault(language, voice.contents.identifier)  # the best comes first
+            self._voices.setdefault(
+                language, voice.contents.identifier
+            )  # the list begins with the best voice of a language
 
     def set_language(self, language: str) -> None:
-        """Raises ValueError for one that it does not speak."""
+        """Choose the language of later calls. ValueError if espeak-ng does not speak it."""
         voice = self._voices.get(language)
         if voice is None or self._c.espeak_SetVoiceByName(voice) != 0:
             raise ValueError(f"espeak-ng does not speak {language!r}")
 
     def phonemes(self, text: str) -> str:
-        """In IPA, with a space between words and between the clauses that it finds."""
+        """The text in IPA, with spaces between words and between espeak's own clauses."""
         rest = ctypes.c_char_p(text.encode())
         clauses = []
         while rest.value is not None:
@@ -72,20 +76,21 @@ def _library() -> _Library:
 
 
 class EspeakPhonemizer:
-    """Any language that espeak-ng has; 0.1 ms per clause."""
+    """Speaks any language of espeak-ng; 0.1 ms per clause. ValueError for an unknown language."""
 
-    _set_to: ClassVar[str] = ""  # the library's language; setting it takes longer than a clause
+    # The library's current language. Setting it takes longer than phonemizing a clause.
+    _current_language: ClassVar[str] = ""
 
     def __init__(self, language: str) -> None:
         self._language = language
-        self.clause("a")
+        self.clause("a")  # fail now if the language is unknown
 
     def clause(self, text: str) -> str:
-        """See `Phonemizer`. espeak's own clause breaks inside `text` become spaces."""
+        """Return the IPA of a clause. espeak's own clause breaks become spaces."""
         with _lock:
             library = _library()
-            if EspeakPhonemizer._set_to != self._language:
+            if EspeakPhonemizer._current_language != self._language:
                 library.set_language(self._language)
-                EspeakPhonemizer._set_to = self._language
-            sounds = library.phonemes(text)
-        return " ".join(_LANGUAGE_FLAG.sub("", sounds).split())
+                EspeakPhonemizer._current_language = self._language
+            ipa = library.phonemes(text)
+        return " ".join(_LANGUAGE_FLAG.sub("", ipa).split())

@@ -1,13 +1,14 @@
-"""Takes markup out of a text that is still being written: the marks go, their words stay.
+"""Removes markup from a text that is still being written. The words stay.
 
-- Headings, lists, quotes, emphasis, inline code, HTML tags, tables: without their marks. Table
-  cells are apart by commas; rules and other lines of decoration are dropped.
-- Links and images are spoken by their text, a bare web address by its host ("example.com").
-- Fenced code is announced, or left out where there is no announcement.
+- Headings, lists, quotes, emphasis, inline code, HTML tags and tables lose their marks. Table cells
+  are separated by commas. Rules and other lines of decoration are dropped.
+- Links and images become their text. A bare web address becomes its host ("example.com").
+- Fenced code becomes an announcement, or nothing if the announcement is empty.
 
-What becomes of a place depends on what stands there and never on how the text was cut up on its way
-here: where the next characters could change it, `feed` keeps it back, for `_MAX_HELD` characters at
-most but for addresses, which end with a space.
+The result does not depend on how the text was divided between calls of `feed`. While the next
+characters could change the result at a place, `feed` holds the text back from there. It holds back
+at most `_MAX_HELD` characters, `_MAX_LINK` in a link or a tag. Only a web address is held back
+until it ends.
 """
 
 from __future__ import annotations
@@ -54,21 +55,24 @@ _HOST = re.compile(r"(?i:[a-z]+://)?(?:[^/@?#]*@)?(?i:www\.)?([^/:?#]+)")
 
 
 class Cleaner:
-    """Takes one text in parts by `feed`, then `end` once; each returns what is now known."""
+    """Removes the markup of one text. Call `feed` for each part, then `finish` once.
+
+    Both return the clean text that is certain now. `num_read` counts the code points that came in.
+    """
 
     def __init__(self, code_announcement: str) -> None:
         self.num_read = 0
         self._code_announcement = code_announcement
-        self._text = "\n"  # what is not decided, after the one character before it
-        self._at = -1  # where `_text` begins in the source
+        self._text = "\n"  # the text that is held back, after one character before it
+        self._offset = -1  # the offset of `_text` in the source
         self._line_start = True
-        self._fence = ""
-        self._in_row = False
+        self._fence = ""  # the opening fence while inside a block of code
+        self._in_row = False  # in a row of a table
         self._final = False
         self._parts: list[Traced] = []
 
     def feed(self, text: str) -> Traced:
-        """What `text` decides."""
+        """Add text. Returns the clean text that is certain now."""
         self.num_read += len(text)
         self._text += text
         at = 1
@@ -77,16 +81,17 @@ class Cleaner:
             if after is None:
                 break
             at = after
-        self._text, self._at = self._text[at - 1 :], self._at + at - 1
+        self._text, self._offset = self._text[at - 1 :], self._offset + at - 1
         parts, self._parts = self._parts, []
         return Traced.joined(parts)
 
-    def end(self) -> Traced:
-        """What is left."""
+    def finish(self) -> Traced:
+        """Return the rest of the clean text."""
         self._final = True
         return self.feed("")
 
-    # Each of these looks at the text from `at` on and returns where to go on, or None to wait.
+    # Each method below handles the text at index `at`. It returns the index where to continue, or
+    # None to wait for more text.
 
     def _step(self, at: int) -> int | None:
         if self._fence:
@@ -98,7 +103,7 @@ class Cleaner:
         return self._HANDLERS[self._text[at]](self, at)
 
     def _code(self, at: int) -> int | None:
-        """A line of fenced code, or the fence that closes it."""
+        """Drop a line of fenced code, or the fence that closes it."""
         end = self._text.find("\n", at) + 1
         if not end and not self._final:
             return None
@@ -111,14 +116,14 @@ class Cleaner:
         text = self._text
         marks = _LINE_MARKS.match(text, at, at + _MAX_HELD)
         assert marks is not None
-        if self._open(marks.end(), at):
+        if self._awaits_more(marks.end(), at):
             return None
         if fence := _FENCE.match(text, at):
-            if not fence[2] and self._open(len(text), at):
+            if not fence[2] and self._awaits_more(len(text), at):
                 return None
             self._fence = fence[1]
             announcement = f"{self._code_announcement}\n" if self._code_announcement else ""
-            self._say(announcement, at, fence.end())
+            self._replace(announcement, at, fence.end())
             return fence.end()
         if decoration := _DECORATION.match(text, at, at + _MAX_HELD):
             return decoration.end()
@@ -126,7 +131,7 @@ class Cleaner:
         assert prefix is not None
         after = prefix.end()
         if text.startswith("[", after) and prefix[0].strip():
-            if self._open(len(text), after, 4):
+            if self._awaits_more(len(text), after, 4):
                 return None
             if box := _CHECKBOX.match(text, after):
                 after = box.end()
@@ -146,44 +151,44 @@ class Cleaner:
         return self._keep(at + 1, at + 2) if mark and following != " " else self._keep(at, at + 1)
 
     def _marks(self, at: int) -> int | None:
-        """A run of emphasis or code marks."""
+        """Handle a run of emphasis or code marks."""
         match = _RUN.match(self._text, at, at + _MAX_HELD)
         assert match is not None
         end = match.end()
-        if self._open(end, at):
+        if self._awaits_more(end, at):
             return None
         before, after = self._text[at - 1], self._text[end : end + 1]
         kept = _marks_kept(match[0], before, after)
-        self._say(kept, at, end)
+        self._replace(kept, at, end)
         return end
 
     def _bracket(self, at: int) -> int | None:
-        if self._open(at + 1, at):
+        if self._awaits_more(at + 1, at):
             return None
         if self._text.startswith("[^", at):
             if match := _FOOTNOTE.match(self._text, at):
                 return match.end()
-            if self._open(len(self._text), at, 44) and self._unbroken(at):
+            if self._awaits_more(len(self._text), at, 44) and self._may_be_footnote(at):
                 return None
         if self._text[at - 1].isalnum():
-            self._say(" ", at, at + 1)
+            self._replace(" ", at, at + 1)
         return at + 1
 
     def _close_bracket(self, at: int) -> int | None:
-        """The end of a link's text; where it leads to is dropped with it."""
-        if self._open(at + 1, at):
+        """Drop the end of a link's text, and its target."""
+        if self._awaits_more(at + 1, at):
             return None
         following = self._text[at + 1 : at + 2]
         pattern = {"(": _TARGET, "[": _REFERENCE}.get(following)
         if pattern is not None:
             if match := pattern.match(self._text, at, at + _MAX_LINK):
                 return match.end()
-            if self._open(len(self._text), at, _MAX_LINK) and "\n" not in self._text[at:]:
+            if self._awaits_more(len(self._text), at, _MAX_LINK) and "\n" not in self._text[at:]:
                 return None
         return at + 1
 
     def _image(self, at: int) -> int | None:
-        if self._open(at + 1, at):
+        if self._awaits_more(at + 1, at):
             return None
         return at + 1 if self._text.startswith("![", at) else self._keep(at, at + 1)
 
@@ -193,17 +198,17 @@ class Cleaner:
                 return end + 2
         elif match := _TAG.match(self._text, at, at + _MAX_LINK):
             if _ADDRESS.match(self._text, at + 1):
-                self._say(_host(match[0][1:-1]), at, match.end())
+                self._replace(_host(match[0][1:-1]), at, match.end())
             elif _LINE_TAG.match(match[0]):
-                self._say("\n", at, match.end())
+                self._replace("\n", at, match.end())
             return match.end()
-        if self._open(len(self._text), at, _MAX_LINK) and _OPEN_TAG.match(self._text, at):
+        if self._awaits_more(len(self._text), at, _MAX_LINK) and _OPEN_TAG.match(self._text, at):
             return None
         return self._keep(at, at + 1)
 
     def _entity(self, at: int) -> int | None:
         if match := _ENTITY.match(self._text, at):
-            self._say(html.unescape(match[0]), at, match.end())
+            self._replace(html.unescape(match[0]), at, match.end())
             return match.end()
         if not self._final and _OPEN_ENTITY.match(self._text, at):
             return None
@@ -212,17 +217,17 @@ class Cleaner:
     def _cell(self, at: int) -> int | None:
         match = _CELL_END.match(self._text, at, at + _MAX_HELD)
         assert match is not None
-        if self._open(match.end(), at):
+        if self._awaits_more(match.end(), at):
             return None
         if not self._in_row:
             return self._keep(at, at + 1)
         if self._text[match.end() : match.end() + 1] not in ("", "\n"):
-            self._say(", ", at, match.end())
+            self._replace(", ", at, match.end())
         return match.end()
 
     def _hash(self, at: int) -> int | None:
         match = _CLOSING_HEADING.match(self._text, at, at + _MAX_HELD)
-        if match and self._open(match.end(), at):
+        if match and self._awaits_more(match.end(), at):
             return None
         if match and self._text[at - 1].isspace():
             return match.end()
@@ -244,23 +249,23 @@ class Cleaner:
         host = _host(self._text[at:end])
         if not host:
             return self._keep(at, end)
-        self._say(host, at, end)
+        self._replace(host, at, end)
         return end
 
-    def _open(self, end: int, at: int, limit: int = _MAX_HELD) -> bool:
-        """Whether more text could come behind `end`, and is waited for from `at` on."""
+    def _awaits_more(self, end: int, at: int, limit: int = _MAX_HELD) -> bool:
+        """Whether to hold the text back from `at` on, because more text may follow at `end`."""
         return end == len(self._text) and not self._final and end - at < limit
 
-    def _unbroken(self, at: int) -> bool:
+    def _may_be_footnote(self, at: int) -> bool:
         return not any(character in "] \n" for character in self._text[at:])
 
     def _keep(self, begin: int, end: int) -> int:
-        self._parts.append(Traced.of(self._text[begin:end], self._at + begin))
+        self._parts.append(Traced.of(self._text[begin:end], self._offset + begin))
         return end
 
-    def _say(self, text: str, begin: int, end: int) -> None:
+    def _replace(self, text: str, begin: int, end: int) -> None:
         if text:
-            self._parts.append(Traced.instead(text, self._at + begin, self._at + end))
+            self._parts.append(Traced.instead(text, self._offset + begin, self._offset + end))
 
     _HANDLERS: ClassVar[dict[str, Callable[[Cleaner, int], int | None]]] = {
         "\n": _newline,
@@ -278,23 +283,23 @@ class Cleaner:
 
 
 class Verbatim:
-    """In the place of a Cleaner: the text as it is."""
+    """Has the methods of a Cleaner, and returns the text unchanged."""
 
     def __init__(self) -> None:
         self.num_read = 0
 
     def feed(self, text: str) -> Traced:
-        """All of it."""
+        """Return all of `text`."""
         start, self.num_read = self.num_read, self.num_read + len(text)
         return Traced.of(text, start)
 
-    def end(self) -> Traced:
-        """Nothing."""
+    def finish(self) -> Traced:
+        """Return an empty text: nothing was held back."""
         return Traced()
 
 
 def _marks_kept(run: str, before: str, after: str) -> str:
-    """What is left of a run of one mark between two characters: arithmetic stays."""
+    """What replaces a run of one mark between two characters. Arithmetic signs stay."""
     words = before.isalnum() and after.isalnum()
     alone = not before.strip() and not after.strip()
     if run == "*":
@@ -310,6 +315,6 @@ def _host(address: str) -> str:
 
 
 def cleaned(text: str, code_announcement: str) -> Traced:
-    """A whole text."""
+    """Remove the markup of a whole text. `code_announcement` replaces each block of code."""
     cleaner = Cleaner(code_announcement)
-    return Traced.joined([cleaner.feed(text), cleaner.end()])
+    return Traced.joined([cleaner.feed(text), cleaner.finish()])

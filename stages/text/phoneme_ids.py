@@ -1,8 +1,8 @@
-"""Phonemes to the numbers that a Piper voice reads, by the map in its `.onnx.json`.
+"""Maps phonemes to the ids that a Piper voice reads, with the map in the voice's `.onnx.json`.
 
-The order is that of Piper's `phonemes_to_ids`: the start mark, then each phoneme and after each,
-the start mark included, a pad; then the end mark. A phoneme is one code point of the decomposed
-(NFD) string; those that the voice does not know are left out.
+The order is that of Piper's `phonemes_to_ids`: the start mark, the phonemes and the end mark, with
+a pad after the start mark and after each phoneme. A phoneme is one code point of the decomposed
+(NFD) string. Phonemes that the voice does not know are left out.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ _START, _PAD, _END = "^", "_", "$"
 
 
 def phoneme_ids(phonemes: str, id_map: Mapping[str, tuple[int, ...]]) -> list[int]:
-    """Ids of one piece; empty if the voice knows none of its sounds."""
-    return ids_and_places(unicodedata.normalize("NFD", phonemes), id_map)[0]
+    """The ids of one piece. Empty if the voice knows none of its phonemes."""
+    return ids_and_offsets(unicodedata.normalize("NFD", phonemes), id_map)[0]
 
 
-def ids_and_places(
+def ids_and_offsets(
     phonemes: str, id_map: Mapping[str, tuple[int, ...]]
 ) -> tuple[list[int], list[int]]:
-    """Ids of one piece in NFD; where among them each phoneme begins, and where the last ends."""
+    """The ids of a piece in NFD, and the index in the ids at which each phoneme begins.
+
+    The indices end with the index after the last phoneme. The ids are empty if the voice knows no
+    phoneme with a sound.
+    """
     ids = [*id_map[_START], *id_map[_PAD]]
-    places = []
-    audible = False
+    offsets = []
+    has_sound = False
     for phoneme in phonemes:
-        places.append(len(ids))
+        offsets.append(len(ids))
         if phoneme in id_map:
             ids += id_map[phoneme] + id_map[_PAD]
-            audible = audible or phoneme.isalnum()
-    places.append(len(ids))
-    return ([*ids, *id_map[_END]], places) if audible else ([], places)
+            has_sound = has_sound or phoneme.isalnum()
+    offsets.append(len(ids))
+    return ([*ids, *id_map[_END]], offsets) if has_sound else ([], offsets)

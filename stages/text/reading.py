@@ -1,4 +1,7 @@
-"""How one voice reads a piece of text: written out, phonemized, as ids that know their words."""
+"""How one voice reads a piece of text: normalised, phonemized, and mapped to phoneme ids.
+
+Each word knows its phoneme ids and its place in the source, so that captions can be timed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.text.english import normalised
-from stages.text.phoneme_ids import ids_and_places
+from stages.text.phoneme_ids import ids_and_offsets
 from stages.text.phonemizer import Phonemizer, Sounds, sounds_of
 from stages.text.scripts import without_unspeakable
 
@@ -17,62 +20,71 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadWord:
-    """`start` to `end` of the source are spoken by the ids `first` to `last`."""
+class PhraseWord:
+    """A spoken word. `start` and `end` are offsets in the source.
+
+    `first_id` and `stop_id` are the index of its first phoneme id and the index after its last one.
+    """
 
     start: int
     end: int
-    first: int
-    last: int
+    first_id: int
+    stop_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What is encoded at once: a piece, or a part of one. `start` to `end` of the source."""
+    """Phoneme ids that are encoded at once: those of a piece of text, or of a part of one.
+
+    `start` and `end` are offsets in the source.
+    """
 
     ids: list[int]
     start: int
     end: int
-    words: tuple[ReadWord, ...] = ()
+    words: tuple[PhraseWord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads for one voice. `language` is a BCP 47 tag."""
+    """Reads text for one voice. `language` is a BCP 47 tag. `id_map` maps phonemes to ids."""
 
     language: str
     phonemizer: Phonemizer
     id_map: Mapping[str, tuple[int, ...]]
 
-    def read(self, said: Traced, *, words: bool) -> list[Phrase]:
-        """The phrases of a piece; none where the voice knows none of its sounds."""
-        said = without_unspeakable(said, self.language)
+    def read(self, text: Traced, *, words: bool) -> list[Phrase]:
+        """The phrases of a cleaned piece of text. Empty if the voice knows none of its phonemes.
+
+        Letters that the voice cannot speak are left out. `words` asks for the words of each phrase.
+        """
+        text = without_unspeakable(text, self.language)
         if self.language.lower().startswith("en"):
-            said = normalised(said)
-        if not said.text:
+            text = normalised(text)
+        if not text.text:
             return []
         phrases = []
-        parts = sounds_of(said, self.phonemizer, words=words)
+        parts = sounds_of(text, self.phonemizer, words=words)
         for sounds in parts:
-            ids, places = ids_and_places(sounds.text, self.id_map)
+            ids, offsets = ids_and_offsets(sounds.text, self.id_map)
             if ids:
-                spoken = _words(places, sounds)
-                span = said.span(0, len(said.text))
-                if len(parts) > 1 and spoken:
-                    span = spoken[0].start, spoken[-1].end
-                phrases.append(Phrase(ids, *span, spoken))
+                phrase_words = _words(offsets, sounds)
+                span = text.span(0, len(text.text))
+                if len(parts) > 1 and phrase_words:
+                    span = phrase_words[0].start, phrase_words[-1].end
+                phrases.append(Phrase(ids, *span, phrase_words))
         return phrases
 
 
-def _words(places: list[int], sounds: Sounds) -> tuple[ReadWord, ...]:
-    """Spoken words that stand for the same of the source ("three dollars") are one."""
-    words: list[ReadWord] = []
+def _words(offsets: list[int], sounds: Sounds) -> tuple[PhraseWord, ...]:
+    """The words of a phrase. Spoken words of the same source ("three dollars", $3) become one."""
+    words: list[PhraseWord] = []
     for word in sounds.words:
-        first, last = places[word.begin], places[word.stop]
+        first_id, stop_id = offsets[word.first], offsets[word.stop]
         if words and word.start < words[-1].end:
             before = words.pop()
             start, end = min(before.start, word.start), max(before.end, word.end)
-            words.append(ReadWord(start, end, before.first, last))
+            words.append(PhraseWord(start, end, before.first_id, stop_id))
         else:
-            words.append(ReadWord(word.start, word.end, first, last))
+            words.append(PhraseWord(word.start, word.end, first_id, stop_id))
     return tuple(words)

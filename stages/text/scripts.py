@@ -1,7 +1,7 @@
-"""Which letters a voice can speak: those of its language's script, and Latin and Greek ones.
+"""Which letters a voice can speak: those of its language's scripts, and Latin and Greek letters.
 
-What espeak-ng does with others is no speech of the text: an English voice says "Chinese letter" for
-each. So they are refused, or reported, before they come to a voice.
+espeak-ng does not speak other letters: an English voice says "Chinese letter" for each of them. The
+server therefore refuses or reports them, and no voice gets them.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ _SCRIPTS = {
 
 
 def foreign_letters(text: str, language: str) -> Iterator[tuple[int, str]]:
-    """Where the letters are that a voice of `language` (a tag as "en-US") cannot speak, each with
-    the name of its script, as "Cyrillic"."""
+    """Find the letters that a voice of `language` (a tag such as "en-US") cannot speak.
+
+    Yields the index of each letter and the name of its script, such as "Cyrillic".
+    """
     if text.isascii():
         return
     primary = language.replace("_", "-").split("-")[0].lower()
@@ -59,14 +61,17 @@ def foreign_letters(text: str, language: str) -> Iterator[tuple[int, str]]:
 
 
 def unspeakable(text: Traced, language: str) -> tuple[int, str] | None:
-    """The first of them, with its place in the source."""
+    """The first letter that a voice of `language` cannot speak, or None.
+
+    Returns its offset in the source and the name of its script.
+    """
     for at, script in foreign_letters(text.text, language):
         return text.starts[at], script
     return None
 
 
 def without_unspeakable(text: Traced, language: str) -> Traced:
-    """`text` without them."""
+    """Remove the letters that a voice of `language` cannot speak."""
     parts, kept = [], 0
     for at, _ in foreign_letters(text.text, language):
         parts.append(text.cut(kept, at))
@@ -76,7 +81,7 @@ def without_unspeakable(text: Traced, language: str) -> Traced:
 
 @lru_cache(maxsize=4096)
 def _script(character: str, language: str) -> str:
-    """The script's name where the language does not have it, else ""."""
+    """The script of a letter that the language does not use. "" for any other character."""
     same = unicodedata.normalize("NFKC", character)[:1]
     if not same.isalpha():
         return ""

@@ -1,11 +1,13 @@
-"""Cuts a text that is still being written into the pieces that are spoken one by one.
+"""Cuts a text that is still being written into pieces, which are spoken one by one.
 
-The pieces tile the text: nothing is lost or repeated, and they are the same however the text was
-cut up on its way here. That holds because each cut depends only on what has been read up to
-`_Limits.max_chars` after the piece's start, and is made only when no later text could change it.
-The first piece is short, so that sound starts early; later ones are about a sentence. What has
-nothing to speak is joined to the piece after it. What is cut is the cleaned text; where a piece
-begins and ends is said in the source's code points.
+- The pieces tile the text: nothing is lost or repeated.
+- They do not depend on how the text was divided between calls of `feed`. Each cut depends only on
+  the text up to `_Limits.max_chars` after the start of the piece, and is made only when no later
+  text could change it.
+- The first piece is short, so that sound starts early. Later pieces are about a sentence long.
+- Text without anything to speak is joined to the next piece.
+
+Cuts are found in the cleaned text. The start and end of a piece are offsets in the source.
 """
 
 from __future__ import annotations
@@ -15,16 +17,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.text.breaks import Break, Kind, find_breaks
-from stages.text.clean import audible, speakable
+from stages.text.clean import clean_characters, speakable
 from stages.text.traced import Traced
 
 if TYPE_CHECKING:
     from stages.text.markup import Cleaner, Verbatim
 
-SENTENCE_PAUSE_S = 0.2  # what Piper's own program puts after each sentence
-CLAUSE_PAUSE_S = 0.0  # the end and start of two pieces are about 0.2 s of silence already
+SENTENCE_PAUSE_S = 0.2  # the pause of Piper's own program after each sentence
+CLAUSE_PAUSE_S = 0.0  # between two pieces there is about 0.2 s of silence already
 
-# Where nothing else divides a long phrase, a pause is least odd before one of these.
+# In a long phrase without marks, a pause sounds least odd before one of these words.
 _JOINT = re.compile(
     r"\s(?=(?:and|but|or|nor|so|because|while|when|where|if|that|which|who|as|than|then"
     r"|with|without|for|from|in|into|on|at|to|of|by|after|before)\s)"
@@ -33,25 +35,25 @@ _JOINT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Code points `start` to `end` of the source, what is spoken for them, and the silence after.
+    """The source from `start` to `end`, the text that is spoken for it, and the pause after it.
 
-    `said` is empty where there is nothing to speak. The last piece of a text has no pause.
+    `spoken` is empty if there is nothing to speak. The last piece of a text has no pause.
     """
 
     start: int
     end: int
-    said: Traced
+    spoken: Traced
     pause_s: float
 
     @property
     def text(self) -> str:
-        """What is spoken, in one line."""
-        return self.said.text
+        """The spoken text, in one line."""
+        return self.spoken.text
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """A clause ends a piece from `min_clause_chars` on; nothing is longer than `max_chars`."""
+    """A clause ends a piece of at least `min_clause_chars`. No piece is longer than `max_chars`."""
 
     min_clause_chars: int
     max_chars: int
@@ -62,7 +64,10 @@ _LATER = _Limits(min_clause_chars=80, max_chars=180)
 
 
 class Splitter:
-    """Takes one text in parts by `feed`, then `end` once; each returns the pieces now complete."""
+    """Splits one text. Call `feed` for each part, then `finish` once.
+
+    Both return the pieces that are complete now.
+    """
 
     def __init__(
         self, cleaner: Cleaner | Verbatim, sentence_pause_s: float = SENTENCE_PAUSE_S
@@ -74,12 +79,12 @@ class Splitter:
         self._limits = _FIRST
 
     def feed(self, text: str) -> list[Piece]:
-        """The pieces that `text` completes. A piece waits for the character after it."""
-        return self._cut_off(self._cleaner.feed(text))
+        """Add text. A piece is complete when the first character after it is known."""
+        return self._take_pieces(self._cleaner.feed(text))
 
-    def end(self) -> list[Piece]:
-        """What is left; the last piece ends where the text does. Nothing if the text is empty."""
-        pieces = self._cut_off(self._cleaner.end())
+    def finish(self) -> list[Piece]:
+        """Return the remaining pieces, which end where the text ends. Empty for an empty text."""
+        pieces = self._take_pieces(self._cleaner.finish())
         end = self._cleaner.num_read
         if self._rest.text:
             rest, self._rest = self._rest, Traced()
@@ -88,7 +93,7 @@ class Splitter:
             pieces.append(self._piece(Traced(), end, 0.0))
         return pieces
 
-    def _cut_off(self, text: Traced) -> list[Piece]:
+    def _take_pieces(self, text: Traced) -> list[Piece]:
         rest = Traced.joined([self._rest, text])
         pieces, taken = [], 0
         while cut := _cut(rest.text[taken : taken + self._limits.max_chars + 1], self._limits):
@@ -105,20 +110,20 @@ class Splitter:
         if not speakable(part.text):
             return Piece(start, end, Traced(), 0.0)
         self._limits = _LATER
-        return Piece(start, end, audible(part), pause_s)
+        return Piece(start, end, clean_characters(part), pause_s)
 
 
 def _cut(window: str, limits: _Limits) -> tuple[int, bool] | None:
-    """Length of the piece that `window` begins with, and whether a sentence ends there; None until
-    more is read.
+    """The length of the piece at the start of `window`, and whether a sentence ends there.
 
-    `window` is what is read so far, at most one character more than a piece may have.
+    None means that more text is needed. `window` is the text so far, cut after one character more
+    than a piece may have.
     """
     full = len(window) > limits.max_chars
     clause = 0
     for found in find_breaks(window):
         if not full and found.end == len(window):
-            return None  # what comes next may still belong to the mark
+            return None  # the next character may still belong to the mark
         if found.kind is Kind.WITHIN or not _usable(found, window, limits):
             continue
         end = min(found.end, limits.max_chars)
@@ -139,8 +144,10 @@ def _usable(found: Break, window: str, limits: _Limits) -> bool:
 
 
 def _word_end(window: str, max_chars: int) -> int:
-    """Where to cut a full window between words; what has no words is cut shorter, for
-    it may be digits, which take long to say."""
+    """Where to cut a full window between words.
+
+    Text without words is cut shorter. It may be digits, which take long to say.
+    """
     joints = [joint.end() for joint in _JOINT.finditer(window, max_chars // 2)]
     if joints:
         return joints[-1]

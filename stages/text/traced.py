@@ -1,7 +1,7 @@
 """A text that knows which part of its source each of its code points stands for.
 
-Cleaning and writing out change a text step by step; what is left can still say where it came from,
-for captions and for offsets in errors.
+Cleaning and normalisation change a text step by step. Captions and error messages still need
+offsets into the source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """Code point k of `text` stands for `starts[k]` to `ends[k]` of the source."""
+    """Code point k of `text` stands for the source from `starts[k]` to `ends[k]` (exclusive)."""
 
     text: str = ""
     starts: tuple[int, ...] = ()
@@ -25,18 +25,18 @@ class Traced:
 
     @classmethod
     def of(cls, text: str, at: int = 0) -> Traced:
-        """A text as it stands in its source, from `at` on."""
+        """A text that is unchanged and begins at offset `at` of the source."""
         end = at + len(text)
         return cls(text, tuple(range(at, end)), tuple(range(at + 1, end + 1)))
 
     @classmethod
     def instead(cls, text: str, start: int, end: int) -> Traced:
-        """A text in the place of `start` to `end` of the source."""
+        """A text that replaces the source from `start` to `end`."""
         return cls(text, (start,) * len(text), (end,) * len(text))
 
     @classmethod
     def joined(cls, parts: list[Traced]) -> Traced:
-        """All parts, one after the other."""
+        """Concatenate the parts."""
         return cls(
             "".join(part.text for part in parts),
             tuple(chain.from_iterable([part.starts for part in parts])),
@@ -44,21 +44,26 @@ class Traced:
         )
 
     def cut(self, begin: int, end: int | None = None) -> Traced:
-        """The code points `begin` to `end`."""
+        """The code points from `begin` to `end`, as in a slice."""
         return Traced(self.text[begin:end], self.starts[begin:end], self.ends[begin:end])
 
     def span(self, begin: int, end: int) -> tuple[int, int]:
-        """What the code points `begin` to `end`, at least one, stand for."""
+        """The source span of the code points from `begin` to `end`, which are at least one."""
         return self.starts[begin], self.ends[end - 1]
 
-    def sub(self, pattern: re.Pattern[str], said: Callable[[re.Match[str]], str | None]) -> Traced:
-        """`pattern.sub`, traced. What is replaced is the group `it` where the pattern has one, else
-        the whole match; a replacement of None leaves it as it is."""
+    def sub(
+        self, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str | None]
+    ) -> Traced:
+        """Replace all matches, like `pattern.sub`.
+
+        If the pattern has a group `it`, only that group is replaced. A match stays as it is if
+        `replace` returns None or the replaced part is empty.
+        """
         group = "it" if "it" in pattern.groupindex else 0
         parts, at = [], 0
         for match in pattern.finditer(self.text):
             begin, end = match.span(group)
-            replacement = said(match)
+            replacement = replace(match)
             if replacement is None or begin == end:
                 continue
             parts += [self.cut(at, begin), Traced.instead(replacement, *self.span(begin, end))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.gpu.targets import TARGETS, judged, measured
+from benchmarks.gpu.targets import TARGETS, result_table, verdict_table
 
 
 def row(load, at, p95_s=0.020, **changes):
@@ -21,7 +21,7 @@ def row(load, at, p95_s=0.020, **changes):
 
 
 def verdicts(rows):
-    lines = judged(rows).splitlines()[-len(TARGETS) :]
+    lines = verdict_table(rows).splitlines()[-len(TARGETS) :]
     return [line.split("|")[-2].strip() for line in lines]
 
 
@@ -33,7 +33,7 @@ def test_each_aim_is_met_missed_or_not_measured():
         row("closed", 64),
     ]
     assert verdicts(rows) == ["met", "**missed**", "not measured", "met"]
-    assert "| 10 per second | 18 ms | 36 ms | - | 200.0 | 0.0% | 40 of 40 |" in measured(rows)
+    assert "| 10 per second | 18 ms | 36 ms | - | 200.0 | 0.0% | 40 of 40 |" in result_table(rows)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.http_body import read_body
 from benchmarks.http_client import Trace
 from benchmarks.outcome import outcome_of
-from benchmarks.sound import first_audible, hear
+from benchmarks.sound import decode_body, first_audible
 from server.encoding.pcm import wav_header
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -86,7 +86,7 @@ def test_a_sound_that_comes_late_is_heard_when_it_comes():
 
 
 def test_all_silent_is_never_audible():
-    assert first_audible(hear([(0.0, SILENT * 10)], "pcm")) is None
+    assert first_audible(decode_body([(0.0, SILENT * 10)], "pcm")) is None
 
 
 def test_a_chat_is_heard_and_read():
@@ -105,16 +105,18 @@ def test_a_chat_is_heard_and_read():
     raw = b"".join(parts)
     pieces = [(1.0, raw[:100]), (2.0, raw[100:])]
 
-    heard = hear(pieces, "chat")
+    decoded = decode_body(pieces, "chat")
 
-    assert [text for _, text in heard.texts] == ["Hi"]
-    assert heard.samples == [(2.0, LOUD * 4)]
-    assert heard.num_tokens == 2
-    assert heard.ended
+    assert [text for _, text in decoded.texts] == ["Hi"]
+    assert decoded.samples == [(2.0, LOUD * 4)]
+    assert decoded.num_tokens == 2
+    assert decoded.ended
 
 
 def test_events_are_counted():
-    heard = hear([(1.0, b"data: {}\n\ndata: {}\n\ndata: [DO"), (2.0, b"NE]\n\n")], "events")
+    decoded = decode_body(
+        [(1.0, b"data: {}\n\ndata: {}\n\ndata: [DO"), (2.0, b"NE]\n\n")], "events"
+    )
 
-    assert len(heard.texts) == 3
-    assert heard.ended
+    assert len(decoded.texts) == 3
+    assert decoded.ended

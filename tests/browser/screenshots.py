@@ -1,4 +1,4 @@
-"""Takes the pictures of the playground in docs/, in the middle of streams of embedded models."""
+"""Takes the screenshots of the playground in docs/ while the embedded models speak."""
 
 from functools import partial
 from pathlib import Path
@@ -10,26 +10,27 @@ from server.config.settings import Settings
 from server.serving.service import Service
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig
-from tests.browser.conftest import chromium
+from tests.browser.conftest import launch_chromium
 from tests.server.loopback import serving
 
 DOCS = Path(__file__).parents[2] / "docs"
-DESK = {"width": 1280, "height": 800}
+DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
 
 def main():
+    """Serve the embedded models, and write the screenshots."""
     configure_logs(Settings(log_level="error"))
     settings = Settings(port=0, debug_routes=True)
     deploy = partial(build, "embedded", BuildConfig(settings.cache_dir))
     with serving(Service(settings, deploy), start_s=120) as address, sync_playwright() as driver:
-        browser = chromium(driver)
+        browser = launch_chromium(driver)
         for scheme in ("light", "dark"):
-            page = opened(browser, address.url, color_scheme=scheme, viewport=DESK)
+            page = open_page(browser, address.url, color_scheme=scheme, viewport=DESKTOP)
             page.get_by_role("button", name="Play").click()
             page.locator(".said").nth(4).wait_for()
             page.screenshot(path=DOCS / f"playground-{scheme}.png")
-        page = opened(browser, f"{address.url}/#chat", color_scheme="light", viewport=PHONE)
+        page = open_page(browser, f"{address.url}/#chat", color_scheme="light", viewport=PHONE)
         page.get_by_label("Message").fill("Tell me about the sea.")
         page.get_by_role("button", name="Send").click()
         page.locator(".said").nth(9).wait_for()
@@ -37,7 +38,8 @@ def main():
         browser.close()
 
 
-def opened(browser, url, **options):
+def open_page(browser, url, **options):
+    """Open the page, and wait until the server is ready."""
     page = browser.new_context(**options, device_scale_factor=2).new_page()
     page.goto(url)
     page.locator("#health[data-state=ready]").wait_for()

@@ -1,4 +1,4 @@
-"""One HTTP request over a bare socket: what came, and how it ended."""
+"""Sends one HTTP request over a raw socket, and records the response and how it ended."""
 
 import asyncio
 import json
@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Answer:
-    """`clean` is True where the body ended as HTTP says, False where the connection broke."""
+    """A response. `clean`: the body ended as HTTP requires, rather than with a lost connection.
+
+    `left`: the client disconnected on purpose. `chunks`: the sizes of the HTTP chunks.
+    """
 
     status: int = 0
     body: bytes = b""
@@ -17,7 +20,7 @@ class Answer:
 
     @property
     def ending(self):
-        """What the client would say happened."""
+        """How the request ended: "left", a status, "done", "error", or "WRONG" with details."""
         if self.left:
             return "left"
         if self.status != 200:
@@ -33,7 +36,10 @@ class Answer:
 
 
 async def post(port, path, body, leave_after=None, headers="", on_chunk=None):
-    """Send, and read to the end, or leave once `leave_after` pieces came (0: before any)."""
+    """Send a request and read the response to its end.
+
+    With `leave_after` it disconnects after that many chunks (0: before the response starts).
+    """
     answer = Answer()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     payload = json.dumps(body).encode()

@@ -1,8 +1,7 @@
-"""Fake stages with faults that a text asks for, and a server of them.
+"""Fake stages with faults, and a server of them: `python -m tests.chaos.faults EXECUTOR REPLICAS`.
 
-In the text of a request: `fail` raises for that request, `stall` never goes on, `die` ends the
-worker, `linger` blocks it for a while. `python -m tests.chaos.faults EXECUTOR REPLICAS` serves
-them.
+Words in the text of a request trigger the faults. `fail` raises an error for the request, `stall`
+makes it wait for ever, `die` kills the worker, and `linger` blocks the worker for a while.
 """
 
 import os
@@ -24,7 +23,7 @@ LINGER_S = 0.3
 
 
 class FaultyTalker(FakeTalker):
-    """A talker that does what the text says."""
+    """A talker with the faults that the text asks for."""
 
     def ready(self, request_id):
         first = self._requests[request_id].text.split(maxsplit=1)[:1]
@@ -36,17 +35,18 @@ class FaultyTalker(FakeTalker):
             if word == "fail":
                 raise RequestError(request_id, "the text asked for it")
             if word == "die":
-                os.abort() if threading.current_thread() is threading.main_thread() else _raise()
+                os.abort() if threading.current_thread() is threading.main_thread() else _fail()
             if word == "linger":
                 threading.Event().wait(LINGER_S)
             yield from super().step({request_id: credit[request_id]})
 
 
-def _raise():
+def _fail():
     raise MemoryError("the text asked for it")
 
 
 def main(executor, replicas):
+    """Serve the faulty stages."""
     fake.FakeTalker = FaultyTalker
     settings = Settings(
         model="fake",

@@ -1,4 +1,4 @@
-"""A server in a process of its own, and what it holds, read from /proc."""
+"""Runs a server in a process of its own, and reads its resource use from /proc."""
 
 import os
 import signal
@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True)
 class Holding:
+    """The resources of a process and all processes below it. `memory_mb` is in MiB (PSS)."""
+
     processes: int
     threads: int
     descriptors: int
@@ -19,13 +21,13 @@ class Holding:
 
 
 def port_of(line):
-    """Where a server listens, as it says once it is ready."""
+    """The port in the line that a server prints when it is ready."""
     assert b"ready" in line, line
     return urlsplit(line.split()[-1]).port
 
 
 def children(pid):
-    """All processes below `pid`."""
+    """The ids of all processes below `pid`."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):
@@ -34,6 +36,7 @@ def children(pid):
 
 
 def holding(pid):
+    """Measure what a process and its children hold."""
     tree = [pid, *children(pid)]
     memory = 0
     for each in tree:
@@ -49,8 +52,10 @@ def holding(pid):
 
 @contextmanager
 def server(*command):
-    """Run `python -m command`, which takes a port that is free; the process and the port, once it
-    says that it is ready. Stopped by SIGTERM."""
+    """Run the server `python -m command`. Yields the process and its port once it is ready.
+
+    On exit the server is stopped with SIGTERM.
+    """
     process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE)
     try:
         yield process, port_of(process.stdout.readline())

@@ -1,10 +1,10 @@
-"""A server of faulty fakes under a storm: every request ends once, and nothing is left.
+"""A server with faulty fake stages under heavy load: every request ends once, and nothing leaks.
 
-`STORM_REQUESTS` sets how many requests (`make verify`: 500 and more).
+`STORM_REQUESTS` sets the number of requests (`make verify` uses 500 or more).
 """
 
 import asyncio
-import os  # the tests' own knob, and /proc
+import os  # for STORM_REQUESTS and /proc
 import random
 import signal
 import time
@@ -18,29 +18,29 @@ from orchestrator import Patience
 from tests.chaos.client import post
 from tests.chaos.process import children, holding, server
 
-STORM = int(os.environ.get("STORM_REQUESTS", "150"))  # noqa: TID251
-NUM_DEATHS = STORM // 100 + 1
+NUM_REQUESTS = int(os.environ.get("STORM_REQUESTS", "150"))  # noqa: TID251
+NUM_DEATHS = NUM_REQUESTS // 100 + 1
 WORDS = " word" * 60
-UP_S = 20 + Patience().max_pause_s  # who dies again and again is started again later and later
+UP_S = 20 + Patience().max_pause_s  # a worker that keeps dying is restarted after longer pauses
 
 
 @pytest.fixture(params=["thread", "process"], scope="module")
 def faulty(request):
-    """Shared by the tests that leave it as it was."""
+    """A server that is shared by the tests that do not stop it."""
     with server("tests.chaos.faults", request.param, "1") as found:
         yield found
 
 
 @pytest.fixture(params=["thread", "process"])
-def mortal(request):
-    """For a test that ends it."""
+def disposable(request):
+    """A server for one test, which may stop it."""
     with server("tests.chaos.faults", request.param, "1") as found:
         yield found
 
 
 @pytest.fixture(params=["thread", "process"], scope="module")
 def replicated(request):
-    """With two workers for each stage."""
+    """A shared server with two workers for each stage."""
     with server("tests.chaos.faults", request.param, "2") as found:
         yield found
 
@@ -69,28 +69,29 @@ def chat(text, **more):
 
 
 def requests_of_a_storm(rng, count):
-    """Path, body and when to leave; a fifth leave, a fifth ask for a fault."""
+    """Yields path, body and `leave_after`. A fifth disconnect, and a fifth ask for a fault."""
     for n in range(count):
         fault = rng.choice(["fail", "stall", "linger"]) if rng.random() < 0.2 else "word"
         if n % 100 == 50:
             fault = "die"
-        at = rng.randrange(60)
-        text = " word" * at + f" {fault}" + WORDS
+        num_words_before = rng.randrange(60)
+        text = " word" * num_words_before + f" {fault}" + WORDS
         leave = rng.choice([0, 1, 5, 20]) if rng.random() < 0.2 else None
         yield (*rng.choice([speech, chat])(text), leave)
 
 
-async def storm(port, count, seed=1, width=20):
-    room, endings = asyncio.Semaphore(width), Counter()
+async def storm(port, count, seed=1, concurrency=20):
+    """Send `count` requests, `concurrency` at a time. Returns how often each ending occurred."""
+    limit, endings = asyncio.Semaphore(concurrency), Counter()
 
     async def one(path, body, leave):
-        async with room, asyncio.timeout(60):
+        async with limit, asyncio.timeout(60):
             while True:
                 ending = (await post(port, path, body, leave)).ending
                 endings[ending] += 1
                 if ending != "503" or " die" in str(body):
                     return
-                await asyncio.sleep(0.2)  # as a client does that is told Retry-After
+                await asyncio.sleep(0.2)  # as a client that honours Retry-After
 
     async with asyncio.TaskGroup() as tasks:
         for path, body, leave in requests_of_a_storm(random.Random(seed), count):
@@ -99,7 +100,7 @@ async def storm(port, count, seed=1, width=20):
 
 
 def until(condition, seconds=20.0):
-    """Wait for something outside of this process; False if it does not come."""
+    """Wait until `condition` holds in another process. Returns False if it does not in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -113,7 +114,7 @@ def ready(port):
 
 
 def all_up(port):
-    """Whether every worker runs, not only one of each stage."""
+    """Whether all workers of all stages run, rather than only one of each stage."""
     answer = httpx2.get(f"http://127.0.0.1:{port}/health/ready")
     stages = answer.json().get("stages", {}).values()
     return answer.status_code == 200 and all(each["up"] == each["workers"] for each in stages)
@@ -124,22 +125,22 @@ def talkers_up(port):
     return answer.json()["stages"]["talker"]["up"]
 
 
-async def test_in_a_storm_every_request_ends_once_and_nothing_is_left(faulty):
-    await a_storm_leaves_nothing(*faulty)
+async def test_under_load_every_request_ends_once_and_nothing_leaks(faulty):
+    await check_storm(*faulty)
 
 
-async def test_in_a_storm_over_replicas_every_request_ends_once(replicated):
-    await a_storm_leaves_nothing(*replicated)
+async def test_under_load_with_replicas_every_request_ends_once(replicated):
+    await check_storm(*replicated)
 
 
-async def a_storm_leaves_nothing(process, port):
-    await storm(port, 90, seed=0, width=60)  # the web server's thread pool grows to its size
+async def check_storm(process, port):
+    await storm(port, 90, seed=0, concurrency=60)  # so that all thread pools are at their full size
     assert until(lambda: all_up(port), UP_S)
     before = holding(process.pid)
-    endings = await storm(port, STORM)
-    assert sum(endings.values()) - endings["503"] >= STORM - NUM_DEATHS
+    endings = await storm(port, NUM_REQUESTS)
+    assert sum(endings.values()) - endings["503"] >= NUM_REQUESTS - NUM_DEATHS
     assert not [ending for ending in endings if ending.startswith("WRONG")], endings
-    assert endings["done"] > STORM / 3, endings
+    assert endings["done"] > NUM_REQUESTS / 3, endings
     assert endings["error"] > 0, endings
     assert until(lambda: all_up(port), UP_S)
     assert (await post(port, *speech("all is well"))).ending == "done"
@@ -150,7 +151,7 @@ async def a_storm_leaves_nothing(process, port):
     assert after.memory_mb < before.memory_mb + 30
 
 
-async def test_a_stalled_request_ends_at_its_deadline_and_the_others_do_not_notice(faulty):
+async def test_a_stalled_request_ends_at_its_deadline_and_delays_no_other(faulty):
     _, port = faulty
     stalled = asyncio.ensure_future(post(port, *speech("word stall")))  # noqa: TID251
     fine = await post(port, *speech("all is well"))
@@ -159,14 +160,14 @@ async def test_a_stalled_request_ends_at_its_deadline_and_the_others_do_not_noti
     assert (await stalled).ending == "error"
 
 
-async def test_a_failure_before_the_first_sound_is_a_status(faulty):
+async def test_a_failure_before_the_first_audio_gives_an_error_status(faulty):
     _, port = faulty
     answer = await post(port, *speech("fail"))
     assert answer.ending == "500"
     assert b'"error"' in answer.body
 
 
-async def test_a_worker_that_dies_takes_only_its_requests_with_it(faulty):
+async def test_a_worker_that_dies_fails_only_its_own_requests(faulty):
     _, port = faulty
     text_only = chat("hello", modalities=["text"], audio=None)
     dying = await post(port, *speech("word " * 30 + "die"))
@@ -179,7 +180,7 @@ async def test_a_worker_that_dies_takes_only_its_requests_with_it(faulty):
     assert (await post(port, *speech("hello"))).ending == "done"
 
 
-async def test_a_replica_that_dies_takes_only_its_requests_with_it(replicated):
+async def test_a_replica_that_dies_fails_only_its_own_requests(replicated):
     _, port = replicated
     began = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
@@ -204,8 +205,8 @@ async def test_beyond_the_limits_requests_are_refused_at_once(faulty):
     assert sum(endings.values()) == 148
 
 
-async def test_sigterm_lets_streams_finish_and_ends_the_rest_with_an_error(mortal):
-    process, port = mortal
+async def test_sigterm_lets_streams_finish_and_ends_stuck_ones_with_an_error(disposable):
+    process, port = disposable
     begun = asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         fine, stuck = (
@@ -220,8 +221,8 @@ async def test_sigterm_lets_streams_finish_and_ends_the_rest_with_an_error(morta
     assert process.wait(10) == 0
 
 
-async def test_a_server_killed_outright_leaves_no_process(mortal):
-    process, port = mortal
+async def test_a_server_killed_with_sigkill_leaves_no_process_behind(disposable):
+    process, port = disposable
     assert (await post(port, *speech("hello"))).ending == "done"
     below = children(process.pid)
     shared = set(os.listdir("/dev/shm"))
@@ -232,7 +233,7 @@ async def test_a_server_killed_outright_leaves_no_process(mortal):
 
 
 @pytest.mark.parametrize("executor", ["thread", "process"])
-def test_ctrl_c_again_and_again_ends_the_server_quietly(executor, capfd):
+def test_repeated_ctrl_c_ends_the_server_without_a_traceback(executor, capfd):
     shared = set(os.listdir("/dev/shm"))
     command = ("server.cli.main", "serve", "--port", "0", "--model", "fake", "--executor", executor)
     with server(*command) as (process, _):
@@ -244,7 +245,7 @@ def test_ctrl_c_again_and_again_ends_the_server_quietly(executor, capfd):
     assert set(os.listdir("/dev/shm")) <= shared
 
 
-async def test_two_requests_under_one_client_id_are_both_served(faulty):
+async def test_two_requests_with_the_same_client_id_are_both_served(faulty):
     _, port = faulty
     async with asyncio.TaskGroup() as tasks:
         both = [

@@ -1,4 +1,4 @@
-"""A small storm on the embedded models, with workers in processes and one of them killed."""
+"""The embedded models under load, with workers in processes, one of which is killed."""
 
 import asyncio
 import os
@@ -16,21 +16,22 @@ from tests.chaos.test_chaos import chat, speech, until
 
 pytestmark = pytest.mark.model
 
-COUNT = int(os.environ.get("STORM_REQUESTS", "150")) // 10  # noqa: TID251
+NUM_REQUESTS = int(os.environ.get("STORM_REQUESTS", "150")) // 10  # noqa: TID251
 TEXT = "The quick brown fox jumps over the lazy dog, and nobody in the garden minds. "
 
 
 def workers(pid):
-    """The stages' processes: those that the fork server made."""
+    """The processes of the stages: the children of the fork server."""
     return [below for child in children(pid) for below in children(child)]
 
 
-def until_ready(port):
+def wait_for_restart(port):
+    """Wait until the server reports that it is not ready, and then that it is ready again."""
     until(lambda: httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 503)
     assert until(lambda: httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200, 60)
 
 
-async def test_a_storm_with_a_killed_worker_ends_every_request_and_leaves_nothing():
+async def test_under_load_with_a_killed_worker_every_request_ends_and_nothing_leaks():
     rng, endings = random.Random(2), Counter()
     command = ("server.cli.main", "serve", "--port", "0", "--executor", "process")
     with server(*command) as (process, port):
@@ -40,17 +41,17 @@ async def test_a_storm_with_a_killed_worker_ends_every_request_and_leaves_nothin
 
         async def one():
             leave = rng.choice([0, 1, 3]) if rng.random() < 0.2 else None
-            asked = rng.choice([speech(TEXT * 2), chat("Tell me of Rome.", max_tokens=30)])
-            endings[(await post(port, *asked, leave)).ending] += 1
+            request = rng.choice([speech(TEXT * 2), chat("Tell me of Rome.", max_tokens=30)])
+            endings[(await post(port, *request, leave)).ending] += 1
 
         async with asyncio.TaskGroup() as tasks:
-            for n in range(COUNT):
+            for n in range(NUM_REQUESTS):
                 tasks.create_task(one())
                 await asyncio.sleep(rng.expovariate(8))
-                if n == COUNT // 2:
+                if n == NUM_REQUESTS // 2:
                     os.kill(workers(process.pid)[0], signal.SIGKILL)
-                    await anyio.to_thread.run_sync(until_ready, port)
-        assert sum(endings.values()) == COUNT
+                    await anyio.to_thread.run_sync(wait_for_restart, port)
+        assert sum(endings.values()) == NUM_REQUESTS
         assert set(endings) <= {"done", "left", "error", "503", "429"}, endings
         assert endings["done"] > 0
         assert (await post(port, *speech(TEXT))).ending == "done"

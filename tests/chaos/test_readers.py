@@ -1,4 +1,4 @@
-"""Readers that are slow, stop, or leave: each costs itself, and nobody else."""
+"""Clients that read slowly, stop reading or disconnect: they harm only their own requests."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ def faulty(request):
 
 
 async def stuck_reader(port, text=LONG, **more):
-    """A connection that asks and never reads."""
+    """Send a request, and read only the first byte of the response."""
     import json
 
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
@@ -33,8 +33,8 @@ async def stuck_reader(port, text=LONG, **more):
     return reader, writer
 
 
-async def what_is_left(reader):
-    """All that still comes, up to the connection's end, whatever that is."""
+async def read_rest(reader):
+    """Read everything up to the end of the connection, even if the connection is lost."""
     received = b""
     with contextlib.suppress(ConnectionError):
         while piece := await reader.read(1 << 16):
@@ -42,7 +42,7 @@ async def what_is_left(reader):
     return received
 
 
-async def test_a_reader_that_stops_delays_nobody_and_is_cut_off(faulty):
+async def test_a_client_that_stops_reading_delays_no_other_and_is_disconnected(faulty):
     process, port = faulty
     before = holding(process.pid)
     reader, writer = await stuck_reader(port)
@@ -55,11 +55,11 @@ async def test_a_reader_that_stops_delays_nobody_and_is_cut_off(faulty):
     assert {(await post(port, *speech("one two three"))).ending for _ in range(5)} == {"done"}
     assert holding(process.pid).memory_mb < before.memory_mb + 20
     assert until(lambda: holding(process.pid).descriptors <= before.descriptors)
-    assert b"[DONE]" not in await what_is_left(reader)
+    assert b"[DONE]" not in await read_rest(reader)
     writer.transport.abort()
 
 
-async def test_a_slow_reader_gets_everything(faulty):
+async def test_a_client_that_reads_slowly_gets_everything(faulty):
     _, port = faulty
     reader, writer = await stuck_reader(port, "word " * 100)
     received = 1
@@ -73,7 +73,7 @@ async def test_a_slow_reader_gets_everything(faulty):
     assert received >= len(whole.body)
 
 
-async def test_a_hundred_who_leave_leave_nothing(faulty):
+async def test_a_hundred_clients_that_disconnect_leak_nothing(faulty):
     process, port = faulty
     await post(port, *speech(LONG), leave_after=2)
     before = holding(process.pid)

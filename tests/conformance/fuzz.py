@@ -1,8 +1,8 @@
 """`make fuzz`: schemathesis with the stored openapi.json against a server of fakes.
 
-Twice: with the document as it is, where most requests name a model that there is none of, and with
-the models and voices that there are, so that what is well formed is also served. No answer may be
-a 5xx, or one that the document does not have. `python -m tests.conformance.fuzz [MAX_EXAMPLES]`
+It runs twice. With the document as it is, most requests name a model that does not exist. With the
+names of existing models and voices, valid requests are also served. A response must not be a 5xx,
+and it must be in the document. `python -m tests.conformance.fuzz [MAX_EXAMPLES]`
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ NAMES = {
     "CompletionRequest": ["gpt-audio", "fake-chat"],
     "ResponseRequest": ["gpt-audio", "fake-chat"],
 }
-# A deadline that is too short is a 504, as asked: it is left out.
-OWN_DEADLINE = "timeout_s"
+# Left out, as a request with a short deadline correctly gets a 504.
+DEADLINE_FIELD = "timeout_s"
 VOICES = {"enum": ["alloy", "fake-low", {"id": "fake-high"}]}
 
 
 def without_deadlines(document: dict[str, Any]) -> dict[str, Any]:
-    """The document as it is, but for the one field that asks for a failure."""
+    """The document without the field that can ask for a failure."""
     for schema in document["components"]["schemas"].values():
-        schema.get("properties", {}).pop(OWN_DEADLINE, None)
+        schema.get("properties", {}).pop(DEADLINE_FIELD, None)
     return document
 
 
-def pinned(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the names of what the fakes serve."""
+def with_existing_names(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the names of the fake models and voices."""
     schemas = document["components"]["schemas"]
     for request, models in NAMES.items():
         schemas[request]["properties"]["model"] = {"enum": models}
@@ -61,7 +61,7 @@ def pinned(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def fuzz(document: Path, url: str, max_examples: str) -> bool:
-    """One run; its report goes to the output."""
+    """Run schemathesis once; it writes its report to stdout. Returns whether it passed."""
     command = (
         python_of("fuzz").parent / "schemathesis",
         *("run", document, "--url", url, "--checks", ",".join(CHECKS)),
@@ -73,16 +73,16 @@ def fuzz(document: Path, url: str, max_examples: str) -> bool:
 
 
 def main() -> int:
-    """The exit status."""
+    """Fuzz with both documents; the exit status."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     max_examples = (sys.argv[1:] or [str(MAX_EXAMPLES)])[0]
     with tempfile.TemporaryDirectory() as folder, serving(fake_service(port=0)) as server:
         document = without_deadlines(json.loads(STORED.read_text()))
-        as_it_is, with_names = Path(folder, "openapi.json"), Path(folder, "pinned.json")
+        as_it_is, with_names = Path(folder, "openapi.json"), Path(folder, "existing.json")
         as_it_is.write_text(json.dumps(document))
-        with_names.write_text(json.dumps(pinned(document)))
-        held = [fuzz(path, server.url, max_examples) for path in (as_it_is, with_names)]
-    return 0 if all(held) else 1
+        with_names.write_text(json.dumps(with_existing_names(document)))
+        passed = [fuzz(path, server.url, max_examples) for path in (as_it_is, with_names)]
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

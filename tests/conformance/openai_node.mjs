@@ -1,8 +1,8 @@
-// The official client for Node, 6 (the newest that Node 20 runs).
+// The official client for Node, version 6, the newest that runs on Node 20.
 //
 //     node openai_node.mjs URL FAULTY_URL KEY
 //
-// One line of JSON for each check, as checks.py writes them.
+// Writes one line of JSON for each check, as checks.py does.
 
 import assert from "node:assert/strict";
 
@@ -63,7 +63,7 @@ const checks = {
     assert.equal(response.headers.get("content-type"), "audio/mpeg");
     await bytesOf(response);
   },
-  async "events of speech are the same bytes"() {
+  async "events of speech have the same bytes"() {
     for (const name of Object.keys(formats)) {
       const whole = await client.audio.speech.create({ ...speech, response_format: name });
       const response = await client.audio.speech.create({
@@ -81,7 +81,7 @@ const checks = {
       assert(Buffer.concat(pieces).equals(await bytesOf(whole)));
     }
   },
-  async "what is wrong is refused by name"() {
+  async "a refusal names the field"() {
     const wrong = { voice: "no_such_voice", input: "", speed: 9, response_format: "midi" };
     for (const [param, value] of Object.entries(wrong)) {
       await assert.rejects(client.audio.speech.create({ ...speech, [param]: value }), (error) => {
@@ -91,7 +91,7 @@ const checks = {
       });
     }
   },
-  async "a chat whole and streamed is the same"() {
+  async "a whole and a streamed chat are the same"() {
     const whole = await client.chat.completions.create({ model: "fake-chat", messages });
     assert.equal(whole.choices[0].message.content, reply);
     const stream = client.chat.completions.stream({ model: "fake-chat", messages });
@@ -99,7 +99,7 @@ const checks = {
     assert.equal(final.choices[0].message.content, reply);
     assert.equal(final.choices[0].finish_reason, "stop");
   },
-  async "a spoken chat comes in each format"() {
+  async "a spoken chat in each format"() {
     for (const name of ["wav", "aac", "mp3", "flac", "opus", "pcm16"]) {
       const whole = await client.chat.completions.create({
         ...spoken,
@@ -110,7 +110,7 @@ const checks = {
       assert.deepEqual([...file.subarray(0, magic.length)], magic);
     }
   },
-  async "a spoken chat through the accumulator"() {
+  async "the client accumulates a spoken chat"() {
     const whole = await client.chat.completions.create({ ...spoken, audio });
     const stream = client.chat.completions.stream({
       ...spoken,
@@ -124,14 +124,14 @@ const checks = {
     assert.equal(final.choices[0].finish_reason, "stop");
     assert.deepEqual(final.usage, whole.usage);
   },
-  async "a response whole and streamed is the same"() {
-    const ask = { model: "fake-chat", input: "hello big world" };
-    const whole = await client.responses.create(ask);
+  async "a whole and a streamed response are the same"() {
+    const body = { model: "fake-chat", input: "hello big world" };
+    const whole = await client.responses.create(body);
     assert.equal(whole.output_text, reply);
-    const final = await client.responses.stream(ask).finalResponse();
+    const final = await client.responses.stream(body).finalResponse();
     assert.equal(final.output_text, reply);
   },
-  async "a fault in a chat stream is an error"() {
+  async "a failure in a chat stream is an error"() {
     const stream = await clientOf(faultyUrl).chat.completions.create({
       model: "chatter",
       messages,
@@ -144,9 +144,9 @@ const checks = {
       { code: "generation_failed" },
     );
   },
-  async "a fault in raw audio is a broken connection"() {
-    const ask = { ...speech, model: "speaker", voice: "low" };
-    const response = await clientOf(faultyUrl).audio.speech.create(ask);
+  async "a failure in an audio file breaks the connection"() {
+    const body = { ...speech, model: "speaker", voice: "low" };
+    const response = await clientOf(faultyUrl).audio.speech.create(body);
     await assert.rejects(bytesOf(response));
   },
 };

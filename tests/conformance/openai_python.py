@@ -41,7 +41,7 @@ def client_of(target, **changes):
 
 @contextmanager
 def failing(kind):
-    """The body raises an error of this kind; it is yielded in a list."""
+    """Checks that the body raises an error of this kind, which is put in the yielded list."""
     caught = []
     try:
         yield caught
@@ -60,14 +60,14 @@ def check_models_are_listed_and_each_can_be_retrieved(target):
 
 def check_an_unknown_model_is_not_found(target):
     with client_of(target) as client:
-        asks = (
+        calls = (
             lambda: client.models.retrieve("org/no such model"),
             lambda: client.audio.speech.create(**{**SPEECH, "model": "nothing"}),
             lambda: client.chat.completions.create(model="nothing", messages=MESSAGES),
         )
-        for ask in asks:
+        for call in calls:
             with failing(openai.NotFoundError) as caught:
-                ask()
+                call()
             assert (caught[0].code, caught[0].param) == ("model_not_found", "model")
             assert caught[0].request_id.startswith("req_")
 
@@ -95,7 +95,7 @@ def check_speech_is_mp3_by_default(target):
         assert reply.response.headers["content-type"] == "audio/mpeg"
 
 
-def check_streamed_speech_is_the_same_bytes(target):
+def check_streamed_speech_has_the_same_bytes(target):
     with client_of(target) as client:
         for name in FORMATS:
             whole = client.audio.speech.create(**SPEECH, response_format=name).content
@@ -106,7 +106,7 @@ def check_streamed_speech_is_the_same_bytes(target):
                 assert b"".join(reply.iter_bytes(1024)) == whole
 
 
-def check_events_of_speech_are_the_same_bytes(target):
+def check_events_of_speech_have_the_same_bytes(target):
     with client_of(target) as client:
         for name in FORMATS:
             whole = client.audio.speech.create(**SPEECH, response_format=name).content
@@ -126,14 +126,14 @@ def check_events_of_speech_are_the_same_bytes(target):
 
 def check_a_voice_may_be_an_object_and_speed_halves_the_length(target):
     with client_of(target) as client:
-        ask = {**SPEECH, "response_format": "pcm", "instructions": "Speak slowly."}
-        usual = client.audio.speech.create(**{**ask, "voice": {"id": "alloy"}})
-        fast = client.audio.speech.create(**ask, speed=2)
-    assert len(usual.content) == PCM_BYTES
+        body = {**SPEECH, "response_format": "pcm", "instructions": "Speak slowly."}
+        normal = client.audio.speech.create(**{**body, "voice": {"id": "alloy"}})
+        fast = client.audio.speech.create(**body, speed=2)
+    assert len(normal.content) == PCM_BYTES
     assert 0.85 < 2 * len(fast.content) / PCM_BYTES < 1.15
 
 
-def check_what_is_wrong_is_refused_by_name(target):
+def check_a_refusal_names_the_field(target):
     wrong = {
         "voice": "no_such_voice",
         "input": "",
@@ -150,14 +150,14 @@ def check_what_is_wrong_is_refused_by_name(target):
             assert caught[0].type == "invalid_request_error"
 
 
-def check_a_chat_whole_and_streamed_is_the_same(target):
+def check_a_whole_and_a_streamed_chat_are_the_same(target):
     with client_of(target) as client:
-        ask = {"model": "fake-chat", "messages": MESSAGES}
-        whole = client.chat.completions.create(**ask)
+        body = {"model": "fake-chat", "messages": MESSAGES}
+        whole = client.chat.completions.create(**body)
         assert whole.choices[0].message.content == REPLY
         chunks = list(
             client.chat.completions.create(
-                **ask, stream=True, stream_options={"include_usage": True}
+                **body, stream=True, stream_options={"include_usage": True}
             )
         )
     assert chunks[-1].usage == whole.usage
@@ -168,7 +168,7 @@ def check_a_chat_whole_and_streamed_is_the_same(target):
     assert choices[-1].finish_reason == "stop"
 
 
-def check_a_limit_of_tokens_ends_a_chat_with_length(target):
+def check_the_finish_reason_at_the_token_limit_is_length(target):
     with client_of(target) as client:
         reply = client.chat.completions.create(
             model="fake-chat", messages=MESSAGES, max_completion_tokens=1
@@ -177,7 +177,7 @@ def check_a_limit_of_tokens_ends_a_chat_with_length(target):
     assert reply.usage.completion_tokens == 1
 
 
-def check_a_spoken_chat_comes_in_each_format(target):
+def check_a_spoken_chat_in_each_format(target):
     magic = {"pcm16": b"", **{name: start[:4] for name, (_, start) in FORMATS.items()}}
     del magic["pcm"]
     with client_of(target) as client:
@@ -190,7 +190,7 @@ def check_a_spoken_chat_comes_in_each_format(target):
             assert message.audio.expires_at > reply.created
 
 
-def check_a_spoken_chat_through_the_accumulator(target):
+def check_the_client_accumulates_a_spoken_chat(target):
     with client_of(target) as client:
         whole = client.chat.completions.create(**SPOKEN, audio=AUDIO)
         with client.chat.completions.stream(
@@ -209,26 +209,26 @@ def check_a_spoken_chat_through_the_accumulator(target):
 
 def check_several_choices(target):
     with client_of(target) as client:
-        ask = {"model": "fake-chat", "messages": MESSAGES, "n": 2}
-        whole = client.chat.completions.create(**ask)
+        body = {"model": "fake-chat", "messages": MESSAGES, "n": 2}
+        whole = client.chat.completions.create(**body)
         assert [choice.index for choice in whole.choices] == [0, 1]
-        with client.chat.completions.stream(**ask) as stream:
+        with client.chat.completions.stream(**body) as stream:
             final = stream.get_final_completion()
     assert [choice.message.content for choice in final.choices] == [REPLY, REPLY]
 
 
-def check_a_completion_whole_and_streamed_is_the_same(target):
+def check_a_whole_and_a_streamed_completion_are_the_same(target):
     with client_of(target) as client:
-        ask = {"model": "fake-chat", "prompt": "hello big world"}
-        whole = client.completions.create(**ask)
-    # The client's own type has no null for `finish_reason`, which the service sends before the end.
+        body = {"model": "fake-chat", "prompt": "hello big world"}
+        whole = client.completions.create(**body)
+    # The client's type does not allow a null `finish_reason`, which all events but the last have.
     with client_of(target, _strict_response_validation=False) as client:
-        chunks = list(client.completions.create(**ask, stream=True))
+        chunks = list(client.completions.create(**body, stream=True))
     text = "".join(chunk.choices[0].text for chunk in chunks if chunk.choices)
     assert text == whole.choices[0].text == REPLY
 
 
-def check_a_response_whole_and_streamed_is_the_same(target):
+def check_a_whole_and_a_streamed_response_are_the_same(target):
     with client_of(target) as client:
         whole = client.responses.create(model="fake-chat", input="hello big world")
         assert whole.output_text == REPLY
@@ -239,7 +239,7 @@ def check_a_response_whole_and_streamed_is_the_same(target):
     assert (kinds[0], kinds[-1]) == ("response.created", "response.completed")
 
 
-def check_a_fault_in_a_chat_stream_is_an_error(target):
+def check_a_failure_in_a_chat_stream_is_an_error(target):
     with client_of(target, base_url=f"{target.faulty_url}/v1") as client:
         stream = client.chat.completions.create(model="chatter", messages=MESSAGES, stream=True)
         with failing(openai.APIError) as caught:
@@ -247,7 +247,7 @@ def check_a_fault_in_a_chat_stream_is_an_error(target):
     assert caught[0].code == "generation_failed"
 
 
-def check_a_fault_in_raw_audio_is_a_broken_connection(target):
+def check_a_failure_in_an_audio_file_breaks_the_connection(target):
     with client_of(target, base_url=f"{target.faulty_url}/v1") as client:
         with failing(openai.APIConnectionError):
             client.audio.speech.create(**{**SPEECH, "model": "speaker", "voice": "low"})
@@ -256,8 +256,8 @@ def check_a_fault_in_raw_audio_is_a_broken_connection(target):
 def check_the_asynchronous_client_streams_speech_and_chat(target):
     async def main():
         async with openai.AsyncOpenAI(**options(target)) as client:
-            ask = {**SPEECH, "response_format": "pcm"}
-            async with client.audio.speech.with_streaming_response.create(**ask) as reply:
+            body = {**SPEECH, "response_format": "pcm"}
+            async with client.audio.speech.with_streaming_response.create(**body) as reply:
                 num_bytes = sum([len(piece) async for piece in reply.iter_bytes()])
             stream = await client.chat.completions.create(
                 model="fake-chat", messages=MESSAGES, stream=True

@@ -1,8 +1,8 @@
-"""`make conformance`: other people's clients against a server of fakes, and a table of what held.
+"""`make conformance`: third-party clients against a server of fakes, and a table of the results.
 
-The checks of `nano-omni selftest` are one of them. Each client has an environment of its own below
-`.venvs/`, made on the first run from the pinned list beside this file.
-`python -m tests.conformance.run [NAME...]` runs only those that are named.
+The checks of `nano-omni selftest` run too. Each client has its own environment below `.venvs/`,
+which the first run makes from the pinned requirements in this folder.
+`python -m tests.conformance.run [NAME...]` runs only the named clients.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from server.cli.client.api import Target, client_of
+from server.cli.client.api import ServerAddress, open_client
 from server.cli.selftest.run import checks, subject_of
 from server.cli.selftest.run import run as run_check
 from server.config.settings import Settings
@@ -32,13 +32,13 @@ HERE = Path(__file__).parent
 VENVS = HERE.parent.parent / ".venvs"
 KEY = "sk-conformance"
 NODE = "openai@6.49.0"
-# What llm-comply asks of every model, and ours refuse with a 400: they have no tools and no eyes.
+# Features that llm-comply tests and our models refuse with a 400: tools and images.
 REFUSED = ("Tool Calling", "Image Input")
 
 
 @dataclass(frozen=True)
 class Client:
-    """One client: its environment and its suite, which is a file beside this one or a program."""
+    """One client: its environment and its suite, a file in this folder or a program."""
 
     name: str
     environment: str
@@ -60,7 +60,7 @@ CLIENTS = (
 
 
 def python_of(name: str) -> Path:
-    """The interpreter of an environment, which is made if it is not there."""
+    """The interpreter of an environment. The environment is made if it is missing or outdated."""
     home, pinned = VENVS / name, HERE / "requirements" / f"{name}.txt"
     stamp = home / "made"
     if not stamp.exists() or stamp.read_text() != pinned.read_text():
@@ -72,7 +72,7 @@ def python_of(name: str) -> Path:
 
 
 def node_home() -> Path:
-    """Where the client for Node is installed, and where its suite has to lie to find it."""
+    """The folder with the client for Node. The suite must be in it to find the client."""
     home = VENVS / "node"
     stamp = home / NODE
     if not stamp.exists():
@@ -83,7 +83,7 @@ def node_home() -> Path:
 
 
 def command_of(client: Client, url: str, faulty_url: str) -> tuple[str | Path, ...]:
-    """What runs a client's suite."""
+    """The command that runs a client's suite."""
     target = (url, faulty_url, KEY)
     if client.environment == "node":
         suite = node_home() / client.suite
@@ -96,7 +96,7 @@ def command_of(client: Client, url: str, faulty_url: str) -> tuple[str | Path, .
 
 
 def reports_of(client: Client, output: str) -> list[dict[str, object]]:
-    """What a suite said, as checks.py writes it."""
+    """The reports of a suite, in the form that checks.py writes."""
     if client.suite != COMPLY:
         return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [_comply_report(result) for result in json.loads(output)["results"]]
@@ -113,59 +113,59 @@ def _comply_report(result: dict[str, Any]) -> dict[str, object]:
 
 
 def run(client: Client, url: str, faulty_url: str) -> bool:
-    """Run one client's suite and write its part of the table."""
+    """Run one client's suite and print its result. Returns whether all checks passed."""
     command = command_of(client, url, faulty_url)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     reports = reports_of(client, done.stdout)
     failed = [report for report in reports if not report["ok"]]
     if not reports:
-        _tell(done.stderr)
+        _print(done.stderr)
     for report in failed:
-        _tell(f"  {client.name}: {report['check']}: {report['why']}")
-    _tell(f"{client.name:12} {len(reports) - len(failed):3} of {len(reports)} held")
+        _print(f"  {client.name}: {report['check']}: {report['why']}")
+    _print(f"{client.name:12} {len(reports) - len(failed):3} of {len(reports)} passed")
     return bool(reports) and not failed
 
 
 def selftest(url: str) -> bool:
-    """Run our own checks of any server, and write their part of the table."""
-    with client_of(Target(url, KEY)) as client:
+    """Run the checks of `nano-omni selftest` and print the result. Returns whether all passed."""
+    with open_client(ServerAddress(url, KEY)) as client:
         subject = subject_of(client)
         found = [run_check(check, subject) for check in checks()]
     failed = [report for report in found if report.outcome != "ok"]
     for report in failed:
-        _tell(f"  selftest: {report.check}: {report.outcome}: {report.why}")
-    _tell(f"{'selftest':12} {len(found) - len(failed):3} of {len(found)} held")
+        _print(f"  selftest: {report.check}: {report.outcome}: {report.reason}")
+    _print(f"{'selftest':12} {len(found) - len(failed):3} of {len(found)} passed")
     return not failed
 
 
 def failing_service() -> Service:
-    """Stages that fail after their first output."""
-    fault = RequestError("r", "no")
+    """A server whose stages fail after their first output."""
+    failure = RequestError("r", "no")
 
     def deploy() -> ScriptedDeployment:
-        thinker = ScriptedStage(TextChunk("Hi", 1), fault)
+        thinker = ScriptedStage(TextChunk("Hi", 1), failure)
         return ScriptedDeployment(
-            thinker, ScriptedStage(SpeechEnd(1)), ScriptedStage(tone(24_000), fault)
+            thinker, ScriptedStage(SpeechEnd(1)), ScriptedStage(tone(24_000), failure)
         )
 
     return Service(Settings(port=0, api_keys=(KEY,)), deploy)
 
 
 def main() -> int:
-    """The exit status."""
+    """Run the suites; the exit status."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    wanted = sys.argv[1:] or [*(client.name for client in CLIENTS), "selftest"]
+    names = sys.argv[1:] or [*(client.name for client in CLIENTS), "selftest"]
     with (
         serving(fake_service(port=0, api_keys=(KEY,))) as server,
         serving(failing_service()) as faulty,
     ):
-        held = [run(client, server.url, faulty.url) for client in CLIENTS if client.name in wanted]
-        if "selftest" in wanted:
-            held.append(selftest(server.url))
-    return 0 if held and all(held) else 1
+        passed = [run(client, server.url, faulty.url) for client in CLIENTS if client.name in names]
+        if "selftest" in names:
+            passed.append(selftest(server.url))
+    return 0 if passed and all(passed) else 1
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""The dashboard asks Prometheus for what the server really says at /metrics."""
+"""The dashboard's queries use metrics and labels that the server really exposes."""
 
 import json
 import re
@@ -26,14 +26,14 @@ SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
 
 
 def plain(query):
-    """A query as Prometheus gets it."""
+    """A query with Grafana's variables replaced."""
     for name, value in IN_GRAFANA.items():
         query = query.replace(name, value)
     return query
 
 
-def asked_for(query):
-    """The metrics of a query, with the labels by which it picks or groups them."""
+def metrics_and_labels_of(query):
+    """The metrics of a query, and the labels by which it selects or groups them."""
     metrics, labels = set(), set()
 
     def visit(part):
@@ -51,7 +51,7 @@ def asked_for(query):
 
 @pytest.fixture(scope="module")
 def exposed():
-    """What the server says: for each metric its labels, or None where it has no sample yet."""
+    """The labels of each exposed metric, or None if it has no sample yet."""
     with serving(fake_service(port=0)) as server:
         for path, body in (
             ("audio/speech", {"model": "tts-1", "voice": "alloy", "input": "Hello there."}),
@@ -72,20 +72,20 @@ def exposed():
     return found
 
 
-def test_it_is_what_its_script_writes():
+def test_the_stored_dashboard_is_up_to_date():
     script = subprocess.run([sys.executable, GRAFANA / "dashboard.py"], capture_output=True)
     assert script.stdout == (GRAFANA / "nano-omni.json").read_bytes()
 
 
-def test_a_query_is_taken_apart():
+def test_metrics_and_labels_are_found_in_a_query():
     query = 'sum by (stage) (rate(a_sum{model=~"$model"}[$__rate_interval])) / b'
-    assert asked_for(query) == ({"a_sum", "b"}, {"stage", "model"})
+    assert metrics_and_labels_of(query) == ({"a_sum", "b"}, {"stage", "model"})
 
 
 @pytest.mark.parametrize("title", QUERIES)
-def test_a_query_asks_for_what_there_is(exposed, title):
+def test_a_query_uses_exposed_metrics_and_labels(exposed, title):
     target = QUERIES[title]
-    metrics, labels = asked_for(target["expr"])
+    metrics, labels = metrics_and_labels_of(target["expr"])
     assert metrics
     assert metrics <= set(exposed)
     labels.update(re.findall(r"{{(\w+)}}", target["legendFormat"]))
@@ -94,7 +94,7 @@ def test_a_query_asks_for_what_there_is(exposed, title):
             assert labels <= exposed[metric] | {"le"}
 
 
-def test_the_choice_of_models_asks_for_what_there_is(exposed):
+def test_the_model_variable_uses_an_exposed_label(exposed):
     (variable,) = DASHBOARD["templating"]["list"]
     assert variable["query"] == "label_values(nano_omni_requests_total, model)"
     assert "model" in exposed["nano_omni_requests_total"]

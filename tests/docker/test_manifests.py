@@ -1,4 +1,4 @@
-"""What runs the image elsewhere: it is well-formed, and fits the server that it runs."""
+"""The files that run the image (Compose, Kubernetes, Ray) are valid, and fit the server."""
 
 import json
 import re
@@ -31,7 +31,7 @@ VARIABLES = {variable_of(name) for name in Settings.model_fields}
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
-def test_kubernetes_takes_it(kind):
+def test_kubernetes_manifests_are_valid(kind):
     version = ".".join(kubernetes_validate.latest_version().split(".")[:2])
     assert kubernetes_validate.validate(OBJECTS[kind], version, strict=True)
 
@@ -42,7 +42,7 @@ def pods_of(cluster):
         yield {"apiVersion": "v1", "kind": "Pod", "metadata": {}, **group["template"]}
 
 
-def test_kubernetes_takes_the_pods_of_a_ray_cluster():
+def test_manifests_of_the_ray_cluster_are_valid():
     version = ".".join(kubernetes_validate.latest_version().split(".")[:2])
     objects = [RAY_OBJECTS["Deployment"], RAY_OBJECTS["Service"]]
     for each in (*objects, *pods_of(RAY_OBJECTS["RayCluster"])):
@@ -55,18 +55,18 @@ def test_the_pods_of_a_ray_cluster_have_probes_of_their_own():
         assert {"readinessProbe", "livenessProbe"} <= set(container)
 
 
-def test_only_a_server_is_asked_whether_it_is_ready():
+def test_only_the_server_has_a_health_check():
     for name, service in RAY_COMPOSE["services"].items():
         assert ("healthcheck" in service) == (name != "server")
 
 
-def test_a_mistake_in_it_would_be_found():
+def test_an_invalid_manifest_is_found():
     wrong = {**OBJECTS["Service"], "spec": {**OBJECTS["Service"]["spec"], "prots": []}}
     with pytest.raises(kubernetes_validate.ValidationError, match="prots"):
         kubernetes_validate.validate(wrong, "1.37", strict=True)
 
 
-def test_kubernetes_asks_what_the_server_answers():
+def test_probes_use_paths_that_the_server_has():
     served = json.loads((ROOT / "openapi" / "openapi.json").read_text())["paths"]
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert CONTAINER[probe]["httpGet"]["path"] in served
@@ -88,11 +88,11 @@ def test_compose_lets_streams_finish():
 
 
 def own(names):
-    """Without Ray's."""
+    """The variables that are not Ray's."""
     return {name for name in names if not name.startswith("RAY_")}
 
 
-def test_only_settings_that_there_are_are_given():
+def test_only_existing_settings_are_given():
     compose = {name for one in ("cpu", "cuda") for name in COMPOSE["services"][one]["environment"]}
     compose |= own(RAY_COMPOSE["services"]["server"]["environment"])
     (server,) = RAY_OBJECTS["Deployment"]["spec"]["template"]["spec"]["containers"]
@@ -103,13 +103,13 @@ def test_only_settings_that_there_are_are_given():
     assert compose | kubernetes | image <= VARIABLES
 
 
-def test_the_image_has_the_python_that_the_project_asks_for():
+def test_the_image_has_the_python_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (version,) = re.findall(r"PYTHON_IMAGE=python:(\d+\.\d+)", DOCKERFILE)
     assert project["requires-python"] == f">={version}"
 
 
-def test_all_that_compose_mounts_is_there():
+def test_every_file_that_compose_mounts_exists():
     for service in COMPOSE["services"].values():
         for volume in service["volumes"]:
             source = volume.split(":")[0]

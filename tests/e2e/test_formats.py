@@ -1,4 +1,4 @@
-"""The embedded voice in every format: as long as its samples, and heard to the last word."""
+"""The embedded voice in every format: the right length, and complete to the last word."""
 
 import re
 
@@ -34,16 +34,16 @@ def pcm(speak):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_each_format_lasts_as_long_as_pcm_and_ends_with_the_last_word(name, speak, pcm, hear):
+def test_each_format_is_as_long_as_pcm_and_has_the_last_word(name, speak, pcm, transcribe):
     samples = speak(name)
     late_s = (len(samples) - len(pcm)) / 24_000
     assert -0.001 < late_s < CODEC_DELAY_S.get(name, 0.05)
-    heard = re.findall(r"\w+", hear(samples.tobytes()).lower())
-    assert heard[-1] in ("twenty", "20")
+    words = re.findall(r"\w+", transcribe(samples.tobytes()).lower())
+    assert words[-1] in ("twenty", "20")
 
 
 @pytest.mark.parametrize("name", ["flac", "wav"])
-def test_what_loses_nothing_is_the_same_samples(name, speak, pcm):
+def test_lossless_formats_have_the_same_samples(name, speak, pcm):
     assert np.array_equal(speak(name), pcm)
 
 

@@ -1,4 +1,4 @@
-"""From the official client to a voice, with the embedded models, and back through recognition."""
+"""Speech and chats of the embedded models through the official client, and speech recognition."""
 
 import base64
 import io
@@ -21,18 +21,21 @@ def words(text):
     return re.findall(r"[a-z']+", text.lower())
 
 
-def share_heard(said, heard):
-    """The share of the words said that are heard in their order (longest common subsequence)."""
-    said, heard = words(said), words(heard)
-    row = [0] * (len(heard) + 1)
-    for word in said:
+def share_recognised(text, transcript):
+    """The share of the words of `text` that `transcript` has in their order.
+
+    It is the longest common subsequence of the words.
+    """
+    expected, recognised = words(text), words(transcript)
+    row = [0] * (len(recognised) + 1)
+    for word in expected:
         previous = row[:]
-        for j, other in enumerate(heard, 1):
+        for j, other in enumerate(recognised, 1):
             row[j] = previous[j - 1] + 1 if word == other else max(previous[j], row[j - 1])
-    return row[-1] / len(said)
+    return row[-1] / len(expected)
 
 
-def test_speech_is_understood_and_comes_as_it_is_made(client, hear):
+def test_speech_is_intelligible_and_streams(client, transcribe):
     with client.audio.speech.with_streaming_response.create(
         model="tts-1",
         voice="alloy",
@@ -44,12 +47,12 @@ def test_speech_is_understood_and_comes_as_it_is_made(client, hear):
     pcm = b"".join(arrived)
     assert len(arrived) > 5
     assert len(arrived[0]) < len(pcm) / 4
-    heard = hear(pcm)
-    assert share_heard(TEXT, heard) > 0.8
-    assert words(heard)[-1] == "us"
+    transcript = transcribe(pcm)
+    assert share_recognised(TEXT, transcript) > 0.8
+    assert words(transcript)[-1] == "us"
 
 
-def test_a_wav_file_plays(client):
+def test_a_wav_file_has_a_valid_header(client):
     whole = client.audio.speech.create(
         model="piper-joe", voice="joe", input="Hello there.", response_format="wav"
     ).read()
@@ -59,9 +62,9 @@ def test_a_wav_file_plays(client):
 
 
 def test_the_same_seed_gives_the_same_samples(client):
-    asked = {"model": "tts-1", "voice": "alloy", "input": TEXT, "response_format": "pcm"}
+    request = {"model": "tts-1", "voice": "alloy", "input": TEXT, "response_format": "pcm"}
     one, other = (
-        client.audio.speech.create(**asked, extra_body={"seed": 7}).read() for _ in range(2)
+        client.audio.speech.create(**request, extra_body={"seed": 7}).read() for _ in range(2)
     )
     assert one == other
 
@@ -77,7 +80,7 @@ def test_a_chat_answers_in_text(client):
     assert answer.usage.completion_tokens > 3
 
 
-def test_a_chat_speaks_before_its_text_is_complete_and_says_what_it_writes(client, hear):
+def test_a_chat_speaks_its_text_and_starts_before_the_text_is_complete(client, transcribe):
     transcript, pcm, order = "", b"", []
     chunks = client.chat.completions.create(
         model="gpt-audio",
@@ -99,11 +102,11 @@ def test_a_chat_speaks_before_its_text_is_complete_and_says_what_it_writes(clien
                 pcm += base64.b64decode(audio.data)
                 order.append("audio")
     assert order.index("audio") < len(order) - 1 - order[::-1].index("text")
-    assert share_heard(transcript, hear(pcm)) > 0.75
+    assert share_recognised(transcript, transcribe(pcm)) > 0.75
     assert chunk.usage.completion_tokens_details.audio_tokens > 0
 
 
-def test_done_comes_last_and_once(url):
+def test_done_is_sent_once_and_last(url):
     body = {"model": "tts-1", "voice": "alloy", "input": "Hello there.", "stream_format": "sse"}
     response = httpx2.post(f"{url}/v1/audio/speech", json={**body, "response_format": "pcm"})
     events = [event for event in response.text.split("\n\n") if event]
@@ -124,7 +127,7 @@ def test_done_comes_last_and_once(url):
         ({"input": None}, 400, "input"),
     ],
 )
-def test_bad_input_is_refused_by_name_before_anything_starts(url, wrong, status, param):
+def test_bad_input_is_refused_and_the_error_names_the_field(url, wrong, status, param):
     body = {"model": "tts-1", "voice": "alloy", "input": "Hi.", "response_format": "pcm"}
     response = httpx2.post(f"{url}/v1/audio/speech", json=body | wrong)
     assert response.status_code == status

@@ -1,4 +1,4 @@
-"""Qwen3-TTS over the wire, from small checkpoints: both stages, the three kinds, both executors."""
+"""Qwen3-TTS over HTTP with small checkpoints: both stages, the three kinds, both executors."""
 
 import base64
 import json
@@ -11,9 +11,9 @@ import pytest
 from server.app import create_app
 from server.config.settings import Settings
 from server.errors import BrokenStreamError
-from server.serving.capacity import PLACES
 from server.serving.service import Service
 from stages.contract.errors import CheckpointError
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
 from tests.qwen3_tts import sizes
@@ -29,7 +29,7 @@ FRAME_SAMPLES = 1920
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Checkpoints that draw their codes, and whose speeches end with their text."""
+    """Checkpoints that sample their codes, and whose speech ends when its text ends."""
     folder = tmp_path_factory.mktemp("served")
     return {
         kind: write_checkpoint(folder / kind, kind, sizes.SAMPLED, ends_with_text=True)
@@ -39,7 +39,7 @@ def folders(tmp_path_factory):
 
 @asynccontextmanager
 async def serving(folder, tmp_path, executor="thread", **settings):
-    """The app over a checkpoint."""
+    """The app with a checkpoint as its model."""
     chosen = Settings(model=str(folder), recordings_dir=tmp_path / "recordings", **settings)
     on = Placement(executor=executor)
     config = BuildConfig(
@@ -48,7 +48,7 @@ async def serving(folder, tmp_path, executor="thread", **settings):
         on,
         on,
         recordings_dir=chosen.recordings_dir,
-        max_running=chosen.max_running or PLACES,
+        max_running=chosen.max_running or DEFAULT_MAX_RUNNING,
     )
     service = Service(chosen, lambda: build(chosen.model, config))
     async with service.running():
@@ -64,7 +64,7 @@ def speech(text=TEXT, voice="ryan", **fields):
 
 
 def is_close(one, other):
-    """Equal length, and at most a step of 16 bits apart."""
+    """Whether both have the same length and differ by at most 1 in 16 bits."""
     return len(one) == len(other) and np.abs(one.astype(int) - other).max() <= 1
 
 
@@ -75,7 +75,7 @@ async def samples_of(app, **fields):
     return np.frombuffer(reply.content, "<i2")
 
 
-async def test_a_speech_is_whole_frames_and_the_same_for_the_same_seed(folders, tmp_path):
+async def test_speech_is_whole_frames_and_the_same_seed_gives_the_same_speech(folders, tmp_path):
     async with serving(folders["custom_voice"], tmp_path) as app:
         once, again = await samples_of(app), await samples_of(app)
         other = await samples_of(app, seed=6)
@@ -87,7 +87,7 @@ async def test_a_speech_is_whole_frames_and_the_same_for_the_same_seed(folders, 
 
 
 @pytest.mark.parametrize("executor", ["thread", "process"])
-async def test_eight_together_sound_as_each_does_alone(executor, folders, tmp_path):
+async def test_eight_concurrent_speeches_equal_those_made_alone(executor, folders, tmp_path):
     alone, together = {}, {}
 
     async def speak(app, number):
@@ -104,7 +104,7 @@ async def test_eight_together_sound_as_each_does_alone(executor, folders, tmp_pa
         assert is_close(together[number], alone[number])
 
 
-async def test_events_count_tokens_and_frames_and_say_what_is_heard(folders, tmp_path):
+async def test_events_have_usage_in_tokens_and_frames_and_captions(folders, tmp_path):
     async with serving(folders["custom_voice"], tmp_path) as app:
         reply = await speech(stream_format="sse", captions=True).run(app)
     *deltas, done, end = events(reply.content)
@@ -127,7 +127,7 @@ async def test_events_count_tokens_and_frames_and_say_what_is_heard(folders, tmp
     ]
 
 
-async def test_voices_and_languages_are_the_checkpoints(folders, tmp_path):
+async def test_voices_and_languages_are_those_of_the_checkpoint(folders, tmp_path):
     async with serving(folders["custom_voice"], tmp_path) as app:
         voices = (await get("/v1/audio/voices").run(app)).json["data"]
         assert [voice["name"] for voice in voices] == list(sizes.SPEAKERS)
@@ -143,41 +143,41 @@ async def test_voices_and_languages_are_the_checkpoints(folders, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wish", [{"speed": 2.0}, {"noise_scale": 0.1}, {"sentence_silence": 1.0}, {"speaker": "1"}]
+    "options", [{"speed": 2.0}, {"noise_scale": 0.1}, {"sentence_silence": 1.0}, {"speaker": "1"}]
 )
-async def test_what_the_model_cannot_do_is_refused(wish, folders, tmp_path):
+async def test_options_that_the_model_does_not_support_are_refused(options, folders, tmp_path):
     async with serving(folders["custom_voice"], tmp_path) as app:
-        reply = await speech(**wish).run(app)
+        reply = await speech(**options).run(app)
         assert reply.status == 400
-        assert reply.error["param"] == next(iter(wish))
+        assert reply.error["param"] == next(iter(options))
         await samples_of(app, speed=1.0)
 
 
-async def test_a_described_voice_is_another_for_another_description(folders, tmp_path):
+async def test_another_description_gives_another_voice(folders, tmp_path):
     async with serving(folders["voice_design"], tmp_path) as app:
         low = await samples_of(app, voice="designed", instructions="A low voice.")
         high = await samples_of(app, voice="alloy", instructions="A high voice.")
     assert len(low) != len(high) or (low != high).any()
 
 
-async def test_a_voice_is_uploaded_spoken_with_and_removed(folders, tmp_path):
+async def test_a_voice_can_be_uploaded_used_and_removed(folders, tmp_path):
     async with serving(folders["base"], tmp_path) as app:
         assert (await get("/v1/audio/voices").run(app)).json["data"] == []
         assert (await speech(voice="ann").run(app)).status == 400
         sound = wav(1.5)
         plain = await upload(sound, name="ann").run(app)
-        told = await upload(sound, name="bob", transcript="A tone.", language="en").run(app)
-        assert (plain.status, told.status) == (200, 200)
+        described = await upload(sound, name="bob", transcript="A tone.", language="en").run(app)
+        assert (plain.status, described.status) == (200, 200)
         ann, bob = await samples_of(app, voice="ann"), await samples_of(app, voice="bob")
         assert len(ann) % FRAME_SAMPLES == len(bob) % FRAME_SAMPLES == 0
         assert len(ann) != len(bob) or (ann != bob).any()
         await Exchange("DELETE", "/v1/audio/voices/ann").run(app)
         assert (await speech(voice="ann").run(app)).status == 400
-    async with serving(folders["base"], tmp_path) as app:  # kept over a start
+    async with serving(folders["base"], tmp_path) as app:  # the voice is kept after a restart
         assert is_close(await samples_of(app, voice="bob"), bob)
 
 
-async def test_who_leaves_gives_the_place_back(folders, tmp_path):
+async def test_a_client_that_disconnects_frees_its_place(folders, tmp_path):
     async with serving(folders["custom_voice"], tmp_path, max_running=1, max_waiting=1) as app:
         leaving = speech(text=TEXT * 8)
         async with running(leaving, app):
@@ -186,16 +186,16 @@ async def test_who_leaves_gives_the_place_back(folders, tmp_path):
         assert len(await samples_of(app)) > 0
 
 
-async def test_a_deadline_ends_a_speech(folders, tmp_path):
+async def test_a_speech_ends_at_its_deadline(folders, tmp_path):
     async with serving(folders["custom_voice"], tmp_path) as app:
         late = speech(text=TEXT * 12, timeout_s=0.1)
-        with suppress(BrokenStreamError):  # where some of it was sent by then
+        with suppress(BrokenStreamError):  # if a part of it was sent before the deadline
             await late.run(app)
         assert late.status == 504 or not late.complete
         assert len(await samples_of(app)) > 0
 
 
-def test_what_is_no_checkpoint_says_so(folders, tmp_path):
+def test_a_folder_without_a_checkpoint_is_refused(folders, tmp_path):
     config = BuildConfig(tmp_path)
     with pytest.raises(CheckpointError, match="no model 'nowhere'"):
         build("nowhere", config)

@@ -1,5 +1,4 @@
-"""A voice that is put into the folder while the server runs is spoken after a reload, with either
-executor; what is read back of held texts is what was sent."""
+"""Voices that are added while the server runs, held-out texts read back, and captions of a chat."""
 
 import base64
 from functools import partial
@@ -23,7 +22,7 @@ KINDS = ("money", "dates", "units", "abbreviations", "markdown", "lists", "links
 
 
 @pytest.mark.parametrize("executor", ["thread", "process"])
-def test_a_new_voice_is_spoken_after_a_reload(model_cache_dir, tmp_path, executor):
+def test_a_new_voice_can_be_used_after_a_reload(model_cache_dir, tmp_path, executor):
     on = Placement(executor=executor)
     config = BuildConfig(model_cache_dir, on, on, on, voices_dir=tmp_path)
     service = Service(Settings(port=0), partial(build, "piper-joe", config))
@@ -49,20 +48,20 @@ def test_a_new_voice_is_spoken_after_a_reload(model_cache_dir, tmp_path, executo
     assert len({reply.content for reply in (*sounds, replaced, joe)}) == 4
 
 
-def test_held_texts_are_read_back(url, hear):
-    """One of each of some kinds; `make read-back` takes all of them, beside the reference."""
+def test_speech_recognition_returns_the_held_out_texts(url, transcribe):
+    """One text each of some kinds. `make read-back` tests all texts, beside the reference."""
     chosen = {kind: (text, reading) for kind, text, reading in TEXTS if kind in KINDS}
     wrong = num_words = 0
     for text, reading in chosen.values():
         body = {**HELLO, "voice": "alloy", "input": text}
-        said = words(reading or text)
-        heard = words(hear(httpx2.post(f"{url}/v1/audio/speech", json=body, timeout=60).content))
-        wrong += num_errors(said, heard)
-        num_words += len(said)
+        expected = words(reading or text)
+        reply = httpx2.post(f"{url}/v1/audio/speech", json=body, timeout=60)
+        wrong += num_errors(expected, words(transcribe(reply.content)))
+        num_words += len(expected)
     assert wrong <= 0.15 * num_words
 
 
-def test_captions_of_a_chat_cut_its_words_out_of_the_transcript(client):
+def test_captions_of_a_chat_are_words_of_its_transcript(client):
     transcript, spoken, pcm = "", [], b""
     for chunk in client.chat.completions.create(
         model="gpt-audio",
@@ -79,7 +78,7 @@ def test_captions_of_a_chat_cut_its_words_out_of_the_transcript(client):
             pcm += base64.b64decode(audio.data or "")
             captions = (audio.model_extra or {}).get("captions", ())
             spoken += [word for piece in captions for word in piece["words"]]
-    words_heard = [transcript[word["start"] : word["end"]] for word in spoken]
-    assert "Paris" in words_heard
-    assert all(word.strip(" .,") == word for word in words_heard)
+    caption_words = [transcript[word["start"] : word["end"]] for word in spoken]
+    assert "Paris" in caption_words
+    assert all(word.strip(" .,") == word for word in caption_words)
     assert max(word["end_s"] for word in spoken) <= len(pcm) / 48_000

@@ -1,4 +1,4 @@
-"""What writes, with the embedded model, through the official client."""
+"""Text of the embedded model through the official client: choices, scores, schemas, responses."""
 
 import json
 import math
@@ -14,7 +14,7 @@ ASK = {
 }
 
 
-def test_choices_are_what_their_seeds_give_alone(client):
+def test_choices_equal_single_requests_with_their_seeds(client):
     both = client.chat.completions.create(**ASK, n=2, seed=3, temperature=1)
     alone = [client.chat.completions.create(**ASK, seed=seed, temperature=1) for seed in (3, 4)]
     assert [c.message.content for c in both.choices] == [
@@ -24,7 +24,7 @@ def test_choices_are_what_their_seeds_give_alone(client):
     assert both.usage.completion_tokens == sum(r.usage.completion_tokens for r in alone)
 
 
-def test_scores_are_probabilities(client):
+def test_logprobs_are_probabilities(client):
     reply = client.chat.completions.create(**ASK, logprobs=True, top_logprobs=20, temperature=0)
     tokens = reply.choices[0].logprobs.content
     assert bytes(b for token in tokens for b in token.bytes).decode() == "".join(
@@ -37,7 +37,7 @@ def test_scores_are_probabilities(client):
         assert 0.3 < sum(math.exp(top.logprob) for top in token.top_logprobs) <= 1.0001
 
 
-def test_a_reply_is_json_of_its_schema(client):
+def test_a_reply_follows_its_json_schema(client):
     schema = {
         "type": "object",
         "properties": {
@@ -55,7 +55,7 @@ def test_a_reply_is_json_of_its_schema(client):
     assert found["country"] in ("France", "Spain")
 
 
-def test_a_prompt_is_gone_on_from(client):
+def test_a_completion_continues_its_prompt(client):
     reply = client.completions.create(
         model="smollm2-joe", prompt="The capital of France is", max_tokens=3, temperature=0
     )
@@ -63,7 +63,7 @@ def test_a_prompt_is_gone_on_from(client):
     assert reply.choices[0].finish_reason == "length"
 
 
-def test_a_response_goes_on_as_if_its_messages_were_sent(client):
+def test_a_previous_response_id_equals_sending_its_messages(client):
     ask = {"model": "smollm2-joe", "temperature": 0, "max_output_tokens": 20}
     first = client.responses.create(**ask, input="My name is Alice.")
     second = client.responses.create(**ask, input="Who am I?", previous_response_id=first.id)

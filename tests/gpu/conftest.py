@@ -1,10 +1,12 @@
-"""Everything here needs a CUDA device, and is left out where there is none: `pytest tests/gpu`."""
+"""These tests need a CUDA device and are skipped without one: `pytest tests/gpu`."""
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import KINDS, write_checkpoint
+from tests.qwen3_tts.stored import VALUES
 
 
 def pytest_collection_modifyitems(items):
@@ -17,7 +19,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def _exact_convolutions():
-    """TF32 would be close, not equal."""
+    """Turn off TF32 in convolutions: its results are close to float32, not equal."""
     before = torch.backends.cudnn.allow_tf32
     torch.backends.cudnn.allow_tf32 = False
     yield
@@ -26,7 +28,7 @@ def _exact_convolutions():
 
 @pytest.fixture(autouse=True)
 def _same_stream():
-    """A stage that is loaded takes the thread to a stream of its own."""
+    """Restore the current CUDA stream: a stage that is loaded enters its own."""
     before = torch.cuda.current_stream()
     yield
     torch.cuda.set_stream(before)
@@ -34,8 +36,14 @@ def _same_stream():
 
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
-    """Greedy ones by kind, and one that draws its codes: `sampled`."""
+    """Greedy checkpoints by kind, and one that samples its codes: `sampled`."""
     folder = tmp_path_factory.mktemp("qwen3-tts")
     found = {kind: write_checkpoint(folder / kind, kind) for kind in KINDS}
     sampled = write_checkpoint(folder / "sampled", "custom_voice", sizes.SAMPLED)
     return {**found, "sampled": sampled}
+
+
+@pytest.fixture(scope="session")
+def values():
+    """The stored values of the public package."""
+    return load_file(VALUES)

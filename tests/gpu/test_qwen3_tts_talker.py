@@ -1,17 +1,14 @@
-"""The talker on a GPU: the public package's frames, graphs, company, and no waiting in a step."""
+"""The talker on a GPU: frames of the public package, graphs, batches, and no waiting in a step."""
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from stages.contract.messages import TalkerParams, TextChunk, VoiceFile
 from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
 from stages.models.qwen3_tts.talker.recordings import write_recording
 from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
-from tests.qwen3_tts.stored import VALUES
-from tests.stages.models.qwen3_tts.talker.driver import Driver
-from tests.stages.models.qwen3_tts.talker.test_stage import eight, params
+from tests.stages.models.qwen3_tts.talker.driver import Driver, eight_speeches, params
 
 TEXT = "The other thing is in the house, and nothing else is there."
 
@@ -24,14 +21,9 @@ def started(folder, capture=None, dtype="float32", max_rows=8, device="cuda"):
     return stage
 
 
-def as_written(work):
-    """In the place of a capture: the work itself, each time."""
+def without_graphs(work):
+    """In place of a capture: runs the work itself each time."""
     return work
-
-
-@pytest.fixture(scope="session")
-def values():
-    return load_file(VALUES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -41,9 +33,8 @@ def test_the_greedy_frames_are_the_packages(case, checkpoints, values, tmp_path)
         transcript = REFERENCE_TEXT if case.in_context else ""
         write_recording(tmp_path, "ann", reference_audio(), transcript, "en")
         file = VoiceFile(str(tmp_path / "ann.wav"), 0)
-    language = "" if case.language == "Auto" else case.language.lower()
     options = TalkerParams(
-        case.speaker, 0, language=language, instructions=case.instructions, file=file
+        case.speaker, 0, language=case.language_name, instructions=case.instructions, file=file
     )
     stage = started(checkpoints[case.kind])
     frames = Driver(stage, {"a": (options, [case.text])}).run().frames["a"]
@@ -51,18 +42,18 @@ def test_the_greedy_frames_are_the_packages(case, checkpoints, values, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["custom_voice", "sampled"])
-def test_graphs_and_company_change_no_code(kind, checkpoints):
+def test_graphs_and_batches_change_no_code(kind, checkpoints):
     expected = {}
-    for request_id, speech in eight().items():
-        alone = started(checkpoints[kind], as_written, max_rows=1)
+    for request_id, speech in eight_speeches().items():
+        alone = started(checkpoints[kind], without_graphs, max_rows=1)
         expected |= Driver(alone, {request_id: speech}).run().frames
     stage = started(checkpoints[kind])
-    assert Driver(stage, eight()).run().frames == expected
-    assert Driver(stage, eight()).run().frames == expected
+    assert Driver(stage, eight_speeches()).run().frames == expected
+    assert Driver(stage, eight_speeches()).run().frames == expected
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")  # torch calls it a prototype
-def test_codes_stay_on_the_device_and_a_step_waits_for_its_event_only(checkpoints):
+def test_codes_stay_on_the_device_and_a_step_waits_only_for_its_event(checkpoints):
     stage = started(checkpoints["custom_voice"], max_rows=4)
     for request_id in "abc":
         stage.open(request_id, params())
@@ -78,17 +69,17 @@ def test_codes_stay_on_the_device_and_a_step_waits_for_its_event_only(checkpoint
     assert {emit.chunk.codes.device.type for emit in emits} == {"cuda"}
 
 
-def test_bfloat16_speaks(checkpoints):
+def test_bfloat16_works(checkpoints):
     stage = started(checkpoints["sampled"], dtype="bfloat16")
-    frames = Driver(stage, eight(), max_frames=20).run().frames
+    frames = Driver(stage, eight_speeches(), max_frames=20).run().frames
     assert {len(codes) for codes in frames.values()} == {20}
     assert all(0 <= code < 256 for codes in frames.values() for frame in codes for code in frame)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="no second CUDA device")
-def test_a_second_device_serves_from_graphs_of_its_own(checkpoints):
-    expected = Driver(started(checkpoints["sampled"]), eight()).run().frames
+def test_a_second_device_uses_its_own_graphs(checkpoints):
+    expected = Driver(started(checkpoints["sampled"]), eight_speeches()).run().frames
     stage = started(checkpoints["sampled"], device="cuda:1")
-    driver = Driver(stage, eight()).run()
+    driver = Driver(stage, eight_speeches()).run()
     assert driver.frames == expected
     assert {c.codes.device.index for chunks in driver.chunks.values() for c in chunks} == {1}

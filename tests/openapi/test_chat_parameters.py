@@ -1,4 +1,4 @@
-"""The table of a chat's parameters is what the server does, and what the docs say."""
+"""The table of chat parameters matches the server and the docs."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from tests.server.bench import CHAT, scripted
 
 DOCS = Path(__file__).parents[2] / "docs" / "chat-parameters.md"
 URL = "/v1/chat/completions"
-TAKEN = [p for p in CHAT_PARAMETERS if p.treatment != "refused" and p.example is not None]
+ACCEPTED = [p for p in CHAT_PARAMETERS if p.treatment != "refused" and p.example is not None]
 REFUSED = [p for p in CHAT_PARAMETERS if p.treatment == "refused"]
-# CreateChatCompletionRequest of OpenAI's description 2.3.0.
+# The fields of CreateChatCompletionRequest in OpenAI's API document 2.3.0.
 OPENAI = set(
     """
     model messages modalities audio stream stream_options n temperature top_p max_completion_tokens
@@ -21,7 +21,7 @@ OPENAI = set(
     tool_choice parallel_tool_calls response_format metadata store service_tier user
     safety_identifier prompt_cache_key prompt_cache_retention prediction web_search_options
     reasoning_effort verbosity moderation functions function_call
-""".split()  # noqa: SIM905 - to be read
+""".split()  # noqa: SIM905 - easier to read
 )
 
 
@@ -29,7 +29,7 @@ def test_the_docs_show_the_table():
     assert DOCS.read_text("utf-8") == markdown()
 
 
-def test_every_parameter_is_in_it_once():
+def test_every_parameter_is_listed_once():
     names = [parameter.name for parameter in CHAT_PARAMETERS]
     assert len(names) == len(set(names))
     assert set(names) >= OPENAI
@@ -38,15 +38,15 @@ def test_every_parameter_is_in_it_once():
     assert {parameter.treatment for parameter in CHAT_PARAMETERS} == set(TREATMENTS)
 
 
-@pytest.mark.parametrize("parameter", TAKEN, ids=lambda p: p.name)
-async def test_what_is_taken_is_taken(parameter):
+@pytest.mark.parametrize("parameter", ACCEPTED, ids=lambda p: p.name)
+async def test_accepted_parameters_are_accepted(parameter):
     async with scripted() as (app, _):
         reply = await post(URL, {**CHAT, parameter.name: parameter.example}).run(app)
     assert reply.status == 200, reply.content
 
 
 @pytest.mark.parametrize("parameter", REFUSED, ids=lambda p: p.name)
-async def test_what_is_refused_is_named(parameter):
+async def test_refused_parameters_are_named(parameter):
     async with scripted() as (app, _):
         reply = await post(URL, {**CHAT, parameter.name: parameter.example}).run(app)
     assert (reply.status, reply.error["param"]) == (400, parameter.name)

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from orchestrator import AsyncChunkOrchestrator
+from orchestrator.aborts import Aborts
 from stages.contract.errors import (
     AbortedError,
     DeadlineError,
@@ -101,7 +102,7 @@ async def test_a_silent_stage_is_aborted_after_the_drain_time_and_the_terminal_g
 
 
 async def test_a_defect_that_a_timer_leads_to_ends_every_request(stages, monkeypatch):
-    def is_broken(_state):
+    def is_broken(_aborts, _state):
         raise ZeroDivisionError
 
     async def note_ends(orchestrator, ended):
@@ -111,18 +112,20 @@ async def test_a_defect_that_a_timer_leads_to_ends_every_request(stages, monkeyp
                 ended.append(output.request_id)
 
     orchestrator = AsyncChunkOrchestrator(stages, {0, 2}, lambda k, _prompt: f"warm{k}")
-    monkeypatch.setattr(orchestrator, "_abort_rest", is_broken)
+    monkeypatch.setattr(Aborts, "abort_rest", is_broken)
+    ended = []
     with pytest.RaisesGroup(ZeroDivisionError):
         async with running(orchestrator):
             await orchestrator.add_request("r1", "hi")
             await orchestrator.add_request("r2", "hi")
             stages[0].report("r1", "text", finished=True)
             stages[2].report("r1", "wav", finished=True)
-            ended = []
             with pytest.raises(AbortedError):
                 await note_ends(orchestrator, ended)
-            assert sorted(ended) == ["r1", "r2"]
-            assert not orchestrator.is_up
+    assert sorted(ended) == ["r1", "r2"]
+    assert not orchestrator.is_up
+    with pytest.raises(AbortedError):
+        await orchestrator.add_request("r3", "hi")
 
 
 async def test_a_deadline_ends_a_request_whose_stage_stalls(orchestrator, stages):
@@ -230,7 +233,7 @@ async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
     credits = []
 
     class WorkerStage(type(stages[0])):
-        aborting_workers = ()
+        unacknowledged = ()
 
         def work_of(self, request_id):
             return None
@@ -238,7 +241,7 @@ async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
         def credit(self, request_id, chunks):
             credits.append((request_id, chunks))
 
-        async def up(self):
+        async def wait_until_up(self):
             await asyncio.Event().wait()
 
     s0 = WorkerStage()

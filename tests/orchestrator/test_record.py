@@ -56,7 +56,7 @@ async def test_a_terminal_that_nobody_waits_for_is_not_held(orchestrator, stages
     (record,) = outputs.records
     assert not record.held
     assert record.all_final_at == record.ended_at
-    assert orchestrator.stats.hold_s.counts.sizes[0] == 1
+    assert orchestrator.stats.hold_s.counts.bucket_counts[0] == 1
 
 
 async def test_a_client_that_leaves_is_noted_with_the_aborts_that_follow(orchestrator, stages):
@@ -106,13 +106,13 @@ async def test_late_outputs_are_counted_for_their_stage(orchestrator, stages):
 
 async def test_what_a_worker_tells_is_part_of_the_record():
     class TellingStage(ScriptedStage):
-        aborting_workers = ()
+        unacknowledged = ()
 
         def __init__(self):
             super().__init__()
             self.work = StageWork()
 
-        async def up(self):
+        async def wait_until_up(self):
             pass
 
         def credit(self, request_id, chunks):

@@ -158,7 +158,7 @@ class Machine(RuleBasedStateMachine):
 
     @property
     def live(self):
-        return sorted({*self.fleet.chat._states, *self.fleet.speech._states})
+        return sorted({*self.fleet.chat.live_requests, *self.fleet.speech.live_requests})
 
     @property
     def at_work(self):
@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
         try:
             await pipeline.add_request(name, first(last), last, deadline_s=20)
         except UnavailableError:
-            assert pipeline._down
+            assert not pipeline.is_up
         if settles:
             await settle()
 
@@ -202,7 +202,7 @@ class Machine(RuleBasedStateMachine):
     def abort(self, data):
         name = data.draw(st.sampled_from(self.live))
         self.hurt.add(name)
-        owner = self.fleet.chat if name in self.fleet.chat._states else self.fleet.speech
+        owner = self.fleet.chat if name in self.fleet.chat.live_requests else self.fleet.speech
         owner.abort(name)
         self.runner.run(settle())
 

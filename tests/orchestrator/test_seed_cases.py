@@ -205,7 +205,7 @@ async def test_question_5_data_of_a_stage_that_is_not_final_never_reaches_the_cl
 
 def test_question_6_the_second_form_replaces_only_adding_and_handling():
     replaced = {name for name in vars(AsyncChunkOrchestrator) if not name.startswith("__")}
-    assert replaced == {"_handle_add", "_handle_output"}
+    assert replaced == {"_form"}  # how stages are submitted and fed
     assert issubclass(AsyncChunkOrchestrator, Orchestrator)
 
 

@@ -27,7 +27,7 @@ STAGES = st.integers(0, 2)
 class WorkerStage(ScriptedStage):
     """A scripted stage that can die and come back."""
 
-    aborting_workers = ()
+    unacknowledged = ()
 
     def __init__(self, stage_id):
         super().__init__(stage_id=stage_id)
@@ -47,7 +47,7 @@ class WorkerStage(ScriptedStage):
         self.unacknowledged.discard(request_id)
         self.open.discard(request_id)
 
-    async def up(self):
+    async def wait_until_up(self):
         await self.alive.wait()
 
     def work_of(self, request_id):
@@ -101,7 +101,7 @@ class Machine(RuleBasedStateMachine):
     @property
     def live(self):
         """Oldest first: ids count on from run to run, and by name a replayed run would differ."""
-        return [name for name in self.lives if name in self.orchestrator._states]
+        return [name for name in self.lives if name in self.orchestrator.live_requests]
 
     # What can happen.
 
@@ -121,7 +121,7 @@ class Machine(RuleBasedStateMachine):
                 await self.orchestrator.add_request(name, "prompt", last_stage, DEADLINE_S)
                 self.lives[name] = life
         except OmniError:
-            assert self.orchestrator._down
+            assert not self.orchestrator.is_up
         await settle()
 
     async def _add_stream(self, life):
@@ -189,7 +189,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.lives) > len(self.live))
     @rule(data=st.data(), stage_id=STAGES, finished=st.booleans())
     def report_late(self, data, stage_id, finished):
-        gone = [name for name in self.lives if name not in self.orchestrator._states]
+        gone = [name for name in self.lives if name not in self.orchestrator.live_requests]
         dropped = self.orchestrator.dropped_outputs
         if self.stages[stage_id].alive.is_set():
             self.stages[stage_id].report(data.draw(st.sampled_from(gone)), "late", finished)
@@ -243,7 +243,7 @@ class Machine(RuleBasedStateMachine):
         for stage in self.stages:
             stage.alive.set()
         self.runner.run(settle())
-        assert self.orchestrator._down == set()
+        assert self.orchestrator.is_up
 
     @rule(stage_id=STAGES, acknowledges=st.booleans())
     def fall_silent(self, stage_id, acknowledges):
@@ -269,7 +269,7 @@ class Machine(RuleBasedStateMachine):
         """I2, I8: each has finished, acknowledged its abort, died, or kept silent too long."""
         for name, life in self.lives.items():
             if life.seen and life.seen[-1].finished:
-                assert name not in self.orchestrator._states
+                assert name not in self.orchestrator.live_requests
                 for stage in self.stages:
                     assert name not in stage.open or name in stage.unacknowledged
 
@@ -277,7 +277,7 @@ class Machine(RuleBasedStateMachine):
     def what_is_over_is_ended_everywhere(self):
         """I9: no stage that listens holds a request which the orchestrator has let go."""
         for stage in self.stages:
-            assert stage.open - stage.unacknowledged <= set(self.orchestrator._states)
+            assert stage.open - stage.unacknowledged <= set(self.orchestrator.live_requests)
 
     @invariant()
     def each_stage_is_submitted_at_most_once(self):
@@ -306,7 +306,7 @@ class Machine(RuleBasedStateMachine):
 
     async def _end(self):
         await asyncio.sleep(DEADLINE_S + 3)  # I7: whatever stages did, all is over by now
-        assert self.orchestrator._states == {}
+        assert self.orchestrator.live_requests == set()
         for name in list(self.readers):
             while not (self.lives[name].seen and self.lives[name].seen[-1].finished):
                 await self._read(name)

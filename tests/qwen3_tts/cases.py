@@ -1,4 +1,4 @@
-"""The speeches that our talker and the public package both make of the small checkpoints."""
+"""The speeches that both our talker and the public package make from the small checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = (
 
 @dataclass(frozen=True)
 class Case:
-    """`speaker`, `instructions` and `in_context` as far as the kind knows them."""
+    """One speech. `speaker`, `instructions` and `in_context` are set for kinds that use them."""
 
     name: str
     kind: str
@@ -29,6 +29,11 @@ class Case:
     speaker: str = ""
     instructions: str = ""
     in_context: bool = False
+
+    @property
+    def language_name(self) -> str:
+        """The language as our talker takes it. Empty for "Auto"."""
+        return "" if self.language == "Auto" else self.language.lower()
 
 
 CASES = (
@@ -43,7 +48,7 @@ CASES = (
 
 
 def reference_audio() -> Any:
-    """1.3 s at 24 kHz: float32 [31200], of tones and noise."""
+    """1.3 s of tones and noise at 24 kHz: float32 [31200]."""
     t = np.arange(31200) / 24000
     noise = np.random.Generator(np.random.PCG64(7)).standard_normal(len(t))
     tones = np.sin(2 * np.pi * 220 * t**2) + 0.5 * np.sin(2 * np.pi * 660 * t + 3 * np.sin(7 * t))

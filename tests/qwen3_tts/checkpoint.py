@@ -1,8 +1,8 @@
-"""Writes small checkpoints of Qwen3-TTS with random weights, in the public ones' layout.
+"""Writes small checkpoints of Qwen3-TTS with random weights, in the layout of the public ones.
 
-The weights come from NumPy's generator, seeded with each tensor's name, so they are the same
-wherever they are made and need not be stored. Their scale is that of trained ones: what a layer
-gives is as large as what it takes. `layout.json` has the tensors' names and shapes as the public
+The weights come from NumPy's generator, seeded with the name of each tensor. So they are the same
+everywhere and need not be stored. Their scale is that of trained weights: the outputs of a layer
+are as large as its inputs. `layout.json` has the names and shapes of the tensors as the public
 package has them (`reference.py` writes it).
 """
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 KINDS = ("custom_voice", "voice_design", "base")
 LAYOUT = Path(__file__).parent / "layout.json"
-LARGE = 2**20  # numbers
-END_GAIN = 1.0  # so that the end is sure where it comes, and rare elsewhere
+LARGE = 2**20  # values in a tensor; larger ones are drawn in float32
+END_GAIN = 1.0  # makes the end certain where it belongs, and rare elsewhere
 
 
 def write_checkpoint(
@@ -35,10 +35,10 @@ def write_checkpoint(
     *,
     ends_with_text: bool = False,
 ) -> Path:
-    """A whole checkpoint of `kind` in `folder`, which is made; returns it.
+    """Write a whole checkpoint of `kind`; creates `folder`. Returns it.
 
-    With `ends_with_text` a speech has about as many frames as its text has tokens; else it has no
-    end that could be told.
+    With `ends_with_text` a speech has about as many frames as its text has tokens. Otherwise the
+    length of a speech cannot be predicted.
     """
     layout = json.loads(LAYOUT.read_text())
     speech = folder / "speech_tokenizer"
@@ -48,7 +48,7 @@ def write_checkpoint(
     write_json(folder / "generation_config.json", dict(generation))
     write_text_tokenizer(folder)
     tensors = weights(layout[kind])
-    if kind == "voice_design":  # its speeches end soon
+    if kind == "voice_design":  # make its speeches end soon
         tensors["talker.codec_head.weight"][sizes.END] *= 1.5
     if ends_with_text:
         end_with_text(tensors, config)
@@ -61,7 +61,7 @@ def write_checkpoint(
 
 
 def weights(shapes: Mapping[str, list[int]]) -> dict[str, Any]:
-    """A tensor for each name."""
+    """A random tensor for each name."""
     return {name: _tensor(name, tuple(shape)) for name, shape in shapes.items()}
 
 
@@ -92,7 +92,7 @@ def _scaled(name: str, shape: tuple[int, ...], noise: Any) -> Any:
 
 
 def _gain(name: str) -> float:
-    """So that sounds differ in their codes, and samples stay within -1 and 1."""
+    """Gains with which different audio gets different codes, and samples stay within -1 and 1."""
     gains = {"encoder.encoder.layers.0.conv.weight": 6.0, "decoder.decoder.6.conv.weight": 0.01}
     return gains.get(name, 0.5 if _is_transposed(name) else 1.0)
 
@@ -103,25 +103,28 @@ def _is_transposed(name: str) -> bool:
 
 
 def end_with_text(tensors: dict[str, Any], config: Mapping[str, Any]) -> None:
-    """Make the end mark of a text outweigh all else that is read with it, and the head answer it
-    with the end of the speech."""
+    """Make a speech end with its text.
+
+    The end token of the text outweighs everything that is read with it, and the head answers it
+    with the EOS code.
+    """
     talker = config["talker_config"]
     name = "talker.text_projection.linear_"
-    mark = tensors["talker.model.text_embedding.weight"][config["tts_eos_token_id"]]
-    mark *= 40
-    inner = tensors[f"{name}fc1.weight"] @ mark + tensors[f"{name}fc1.bias"]
-    read = tensors[f"{name}fc2.weight"] @ (inner / (1 + np.exp(-inner.clip(-80))))
+    end_token = tensors["talker.model.text_embedding.weight"][config["tts_eos_token_id"]]
+    end_token *= 40
+    inner = tensors[f"{name}fc1.weight"] @ end_token + tensors[f"{name}fc1.bias"]
+    embedding = tensors[f"{name}fc2.weight"] @ (inner / (1 + np.exp(-inner.clip(-80))))
     head = tensors["talker.codec_head.weight"]
-    head[talker["codec_eos_token_id"]] = END_GAIN * read / np.linalg.norm(read)
+    head[talker["codec_eos_token_id"]] = END_GAIN * embedding / np.linalg.norm(embedding)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """A JSON file."""
+    """Write a JSON file."""
     path.write_text(json.dumps(content, indent=1))
 
 
 def write_text_tokenizer(folder: Path) -> None:
-    """`vocab.json`, `merges.txt` and `tokenizer_config.json`, as the public checkpoints have."""
+    """Write `vocab.json`, `merges.txt` and `tokenizer_config.json`, as in public checkpoints."""
     tokens = [*_byte_characters(), *[a + b for a, b in sizes.TEXT_MERGES]]
     write_json(folder / "vocab.json", {token: i for i, token in enumerate(tokens)})
     lines = ["#version: 0.2", *[f"{a} {b}" for a, b in sizes.TEXT_MERGES]]
@@ -155,7 +158,7 @@ def write_text_tokenizer(folder: Path) -> None:
 
 
 def _byte_characters() -> list[str]:
-    """The 256 bytes as the visible characters that stand for them in byte-level vocabularies."""
+    """The visible characters that stand for the 256 bytes in byte-level vocabularies."""
     visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return [chr(byte) for byte in visible] + [chr(256 + i) for i in range(len(hidden))]

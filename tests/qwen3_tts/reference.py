@@ -1,12 +1,12 @@
-"""What the public `qwen-tts` package computes from the small checkpoints, stored or compared.
+"""Stores what the public `qwen-tts` package computes from the small checkpoints, or compares it.
 
-Runs in an environment of its own (`requirements/qwen3-tts-reference.txt`), beside the repository:
+It runs in an environment of its own (`requirements/qwen3-tts-reference.txt`):
 
     .venvs/qwen/bin/python -m tests.qwen3_tts.reference --check
 
-With `--write` it stores the tensors' names and shapes (`layout.json`, also for the sizes of the
-public checkpoints, which the GPU's benchmark uses) and the values (`reference.safetensors`) that
-the tests compare with.
+`--write` stores two things: the names and shapes of the tensors (`layout.json`, also for the sizes
+of the public checkpoints, which the GPU benchmark uses), and the values that the tests compare with
+(`reference.safetensors`).
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ if TYPE_CHECKING:
 
 REAL_LAYOUT = Path(real.__file__).parent / "layout.json"
 LOGIT_FRAMES = 8
-SOUND_FRAMES = 32
+CODE2WAV_FRAMES = 32
 TOLERANCE = 1e-4
 
 
 def _stand_in_for_torchaudio() -> None:
-    """Only the 25 Hz tokenizer uses it, and PyPI's does not load beside the CPU's torch."""
+    """Replace torchaudio by empty modules.
+
+    Only the 25 Hz tokenizer uses it, and the package on PyPI does not load beside a CPU-only torch.
+    """
     for name in ("torchaudio", "torchaudio.compliance", "torchaudio.compliance.kaldi"):
         module = ModuleType(name)
         module.__spec__ = ModuleSpec(name, None)
@@ -50,7 +53,7 @@ def _stand_in_for_torchaudio() -> None:
 
 
 def main() -> int:
-    """Store or compare; the exit status."""
+    """Store or compare. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
@@ -67,22 +70,22 @@ def main() -> int:
         values = _values(Path(folder))
     if options.write:
         save_file(values, VALUES)
-        _say(f"{VALUES}: {VALUES.stat().st_size} bytes, {len(values)} tensors")
+        _print(f"{VALUES}: {VALUES.stat().st_size} bytes, {len(values)} tensors")
         return 0
     problems = _differences(values, load_file(VALUES))
     for path, layout in layouts.items():
         if layout != json.loads(path.read_text()):
-            problems.append(f"{path} is not the package's layout")
-    _say("\n".join(problems) or f"{len(values)} tensors as stored")
+            problems.append(f"{path} differs from the layout of the package")
+    _print("\n".join(problems) or f"{len(values)} tensors equal the stored ones")
     return 1 if problems else 0
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
 def _compact(layout: dict[str, dict[str, list[int]]]) -> str:
-    """One tensor a line."""
+    """JSON with one tensor per line."""
     parts = []
     for part, shapes in layout.items():
         lines = ",\n".join(f"  {json.dumps(name)}: {shape}" for name, shape in shapes.items())
@@ -99,7 +102,7 @@ def _real_configs() -> dict[str, dict[str, Any]]:
 
 
 def _layout(configs: dict[str, dict[str, Any]]) -> dict[str, dict[str, list[int]]]:
-    """Names and shapes of the tensors of each model file."""
+    """The names and shapes of the tensors of each model file."""
     from qwen_tts.core.models.configuration_qwen3_tts import Qwen3TTSConfig
     from qwen_tts.core.models.modeling_qwen3_tts import Qwen3TTSForConditionalGeneration
     from qwen_tts.core.tokenizer_12hz.configuration_qwen3_tts_tokenizer_v2 import (
@@ -137,7 +140,7 @@ def _values(folder: Path) -> dict[str, Any]:
             values |= _reference_audio(tts)
     for i, text in enumerate(TEXTS):
         values[f"text.{i}"] = tts.processor(text=text, return_tensors="np")["input_ids"][0]
-    values |= _sound(tts, values[f"{CASES[0].name}.codes"])
+    values |= _code2wav_values(tts, values[f"{CASES[0].name}.codes"])
     return {name: np.ascontiguousarray(value) for name, value in values.items()}
 
 
@@ -175,7 +178,7 @@ def _recorded(module: Any) -> Iterator[list[Any]]:
 
 
 def _codes(tts: Any, case: Any) -> Any:
-    """As the package's own methods call it, in the layout of streamed text."""
+    """The codes of a speech, by the package's own methods in the layout for streamed text."""
     found: list[Any] = []
     generate = tts.model.generate
 
@@ -214,21 +217,23 @@ def _reference_audio(tts: Any) -> dict[str, Any]:
     }
 
 
-def _sound(tts: Any, codes: Any) -> dict[str, Any]:
-    codes = torch.as_tensor(codes[:SOUND_FRAMES])
+def _code2wav_values(tts: Any, codes: Any) -> dict[str, Any]:
+    codes = torch.as_tensor(codes[:CODE2WAV_FRAMES])
     samples, _ = tts.model.speech_tokenizer.decode([{"audio_codes": codes}])
     return {"code2wav.codes": codes.numpy(), "code2wav.samples": samples[0].astype(np.float32)}
 
 
 def _differences(now: dict[str, Any], stored: dict[str, Any]) -> list[str]:
-    problems = [f"{name}: only in one of both" for name in now.keys() ^ stored.keys()]
+    problems = [f"{name}: only in one of the two" for name in now.keys() ^ stored.keys()]
     for name in sorted(now.keys() & stored.keys()):
         if now[name].shape != stored[name].shape:
             problems.append(f"{name}: {now[name].shape}, stored {stored[name].shape}")
         elif now[name].dtype.kind == "i" and (now[name] != stored[name]).any():
-            problems.append(f"{name}: other numbers")
+            problems.append(f"{name}: different codes")
         elif np.abs(now[name] - stored[name]).max() > TOLERANCE:
-            problems.append(f"{name}: {np.abs(now[name] - stored[name]).max():g} apart")
+            problems.append(
+                f"{name}: {np.abs(now[name] - stored[name]).max():g} apart, more than {TOLERANCE:g}"
+            )
     return problems
 
 

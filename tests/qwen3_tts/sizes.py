@@ -1,7 +1,7 @@
 """Small sizes of every part of Qwen3-TTS, as the configuration files of a checkpoint.
 
-Every kind of module is there, and sizes that could be taken for one another differ. The base
-checkpoint's code predictor is as wide as its talker; the others' is not, and has a projection.
+Every kind of module occurs. Sizes that could be confused differ. The code predictor of the base
+checkpoint is as wide as its talker; in the other checkpoints it is narrower and has a projection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the public package's values are stored."""
+"""The file with the stored values of the public package."""
 
 from pathlib import Path
 

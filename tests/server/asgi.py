@@ -1,4 +1,4 @@
-"""A client as an ASGI app sees it: it can leave, and it can stop reading."""
+"""A client as an ASGI app sees it. It can disconnect, and it can stop reading."""
 
 import json
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from server.exception_groups import ungrouped
 
 @dataclass
 class Exchange:
-    """One request. `left` set: the client is gone. `gate`: bytes wait for it."""
+    """One request and its reply. Set `left` to disconnect; sending waits for `gate`, if any."""
 
     method: str = "POST"
     path: str = "/"
@@ -56,7 +56,7 @@ class Exchange:
                 await self.gate.wait()
 
     async def holds(self, text):
-        """Wait until `text` is among the bytes."""
+        """Wait until the reply contains `text`."""
         while text not in self.content:
             await self._more.wait()
 
@@ -100,7 +100,7 @@ class Exchange:
 
     @property
     def error(self):
-        """The error of the reply, which is an envelope with all its keys."""
+        """The error of the reply, whose envelope must have all its keys."""
         error = self.json["error"]
         assert set(self.json) == {"error"}
         assert set(error) == {"message", "type", "param", "code"}
@@ -117,7 +117,7 @@ def get(path, **fields):
 
 
 def events(content):
-    """The `data:` of each event; everything else that is there must be a comment."""
+    """The `data:` of each event. Everything else must be a comment."""
     blocks = content.decode().removesuffix("\n\n").split("\n\n")
     assert all(block.startswith(("data: ", ": ")) and "\n" not in block for block in blocks)
     return [block.removeprefix("data: ") for block in blocks if block.startswith("data: ")]
@@ -125,7 +125,7 @@ def events(content):
 
 @asynccontextmanager
 async def running(request, app):
-    """The request runs beside the body, and is over at its end."""
+    """Run the request in the background; it has ended when the `async with` ends."""
     with ungrouped():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(request.run, app)

@@ -1,4 +1,4 @@
-"""An app over scripted stages: tests say what the stages report, and see what they were told."""
+"""An app over scripted stages: tests script their reports, and see what was submitted."""
 
 from contextlib import asynccontextmanager
 
@@ -28,7 +28,7 @@ SPOKEN = {**CHAT, "modalities": ["text", "audio"], "audio": {"voice": "low", "fo
 
 
 class ScriptedStage:
-    """A handle. A submit is answered with `script`, each item a report; abort is noted."""
+    """A stage handle. Each submit is answered with the reports of `script`. `aborted`: it was."""
 
     def __init__(self, *script):
         self.script = script
@@ -52,8 +52,7 @@ class ScriptedStage:
             await self._more.wait()
 
     def report(self, item, index=-1):
-        """What the stage says next of its last request, or of another one it was given: data, an
-        end, or a failure."""
+        """Report data, an end or a failure of the last submitted request, or of another one."""
         request_id = self.submitted[index][0]
         ends = isinstance(item, TextEnd | AudioEnd | SpeechEnd)
         if isinstance(item, Exception):
@@ -74,7 +73,7 @@ class ScriptedStage:
 
 
 class ScriptedDeployment:
-    """Scripted stages as a speech model, a chat model, and one that only writes."""
+    """Scripted stages as a speech model, a chat model, and a model that only writes text."""
 
     def __init__(self, thinker, talker, sounder, find_voices=None):
         self.is_up = True

@@ -1,4 +1,4 @@
-"""The server's tests log warnings only, and leave the log as it was."""
+"""Fixtures for logging: the server's tests log warnings only, and restore the configuration."""
 
 import logging
 
@@ -16,7 +16,7 @@ def quiet_logs():
 
 @pytest.fixture
 def python_logs_as_before():
-    """For tests that configure them."""
+    """Restores the standard library's loggers after tests that configure them."""
     root, web = logging.getLogger(), logging.getLogger("uvicorn")
     handlers, level, web_level = root.handlers[:], root.level, web.level
     yield

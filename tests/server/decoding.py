@@ -1,4 +1,4 @@
-"""Files of sound back into samples, by the library that players use."""
+"""Decodes audio files to samples, with the library that players use."""
 
 import io
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def decode(file, container=None):
-    """int16 at 24 kHz, mono, of a file in any format; raw samples where `container` is s16le."""
+    """Decode a file of any format to int16, 24 kHz, mono. `container` s16le means raw samples."""
     options = {"sample_rate": "24000", "ch_layout": "mono"} if container == "s16le" else {}
     resampler = av.AudioResampler("s16", "mono", 24_000)
     pieces = []
@@ -19,5 +19,5 @@ def decode(file, container=None):
 
 
 def seconds(file, container=None):
-    """How long it plays."""
+    """How many seconds a file plays."""
     return len(decode(file, container)) / 24_000

@@ -1,4 +1,4 @@
-"""A real server on a port of its own, in a thread, for real clients."""
+"""A real server on a free port, in a thread, for real clients."""
 
 import asyncio
 import threading
@@ -25,7 +25,7 @@ class Address:
 
 @contextmanager
 def serving(service, start_s=20):
-    """Serve until the end of the scope; the address, once requests can be served."""
+    """Serve until the end of the `with`. Gives the address once requests can be served."""
     listener = listen(service.settings)
     server = uvicorn_server(service)
     ready = threading.Event()

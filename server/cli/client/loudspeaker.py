@@ -1,6 +1,7 @@
-"""Plays sound while it comes, through a program that the machine has, where it has one that can.
+"""Plays audio as it arrives, through one of several player programs, if one is installed.
 
-Programs are tried in turn: one that ends at once (no sound device) is not the last word.
+The programs are tried in turn. If one fails (no sound device, for example), the next one starts and
+gets all samples from the beginning.
 """
 
 from __future__ import annotations
@@ -24,39 +25,40 @@ PLAYERS = (
     f"play -q -t raw -b 16 -e signed -c 1 -r {OUTPUT_RATE_HZ} -",
 )
 PROGRAMS = tuple(player.split()[0] for player in PLAYERS)
+CANNOT_PLAY = f"cannot play audio: no sound device, or none of {', '.join(PROGRAMS)} is installed"
 
 
 class Loudspeaker:
-    """A player for one sound. Never blocks whoever feeds it; `close` waits until all was heard.
+    """Plays one stream of samples. `feed` never blocks; `close` waits until everything was played.
 
-    `heard`: whether a program took all of it; known after `close`.
+    After `close`, `played_all` says whether a program played all samples.
     """
 
     def __init__(self) -> None:
-        self.heard = False
-        self._coming: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._kept: list[bytes] = []
-        self._ended = False
-        self._stopped = False
-        self._lock = threading.Lock()  # between starting a program and telling it to stop
+        self.played_all = False
+        self._incoming: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._history: list[bytes] = []  # everything so far, for the next program
+        self._is_complete = False
+        self._is_stopped = False
+        self._lock = threading.Lock()  # so that `stop` never misses a program that is starting
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._play, daemon=True)
         self._thread.start()
 
-    def feed(self, sound: bytes) -> None:
-        """Samples that are to be heard next."""
-        self._coming.put(sound)
+    def feed(self, pcm: bytes) -> None:
+        """Add samples to play next."""
+        self._incoming.put(pcm)
 
     def close(self) -> None:
-        """No more comes; wait for the last sample."""
-        self._coming.put(None)
+        """End the stream, and wait until the last sample was played."""
+        self._incoming.put(None)
         self._thread.join()
 
     def stop(self) -> None:
-        """Be silent now."""
-        self._coming.put(None)
+        """Stop playing at once."""
+        self._incoming.put(None)
         with self._lock:
-            self._stopped = True
+            self._is_stopped = True
             if self._process is not None:
                 self._process.terminate()
         self._thread.join()
@@ -65,15 +67,15 @@ class Loudspeaker:
         for command in PLAYERS:
             program, *arguments = command.split()
             path = shutil.which(program)
-            if path is not None and self._played_by((path, *arguments)):
-                self.heard = True
+            if path is not None and self._play_with((path, *arguments)):
+                self.played_all = True
                 return
 
-    def _played_by(self, command: tuple[str, ...]) -> bool:
-        """Whether the program took all of it, also what one before it did not."""
+    def _play_with(self, command: tuple[str, ...]) -> bool:
+        """Play the whole stream with one program. Return whether it succeeded."""
         try:
             with self._lock:
-                if self._stopped:
+                if self._is_stopped:
                     return False
                 self._process = subprocess.Popen(
                     command,
@@ -83,16 +85,17 @@ class Loudspeaker:
                 )
             with self._process as process:
                 assert process.stdin is not None
-                for sound in self._sounds():
-                    process.stdin.write(sound)
+                for pcm in self._stream():
+                    process.stdin.write(pcm)
                     process.stdin.flush()
         except BrokenPipeError:
             return False
         return process.returncode == 0
 
-    def _sounds(self) -> Iterator[bytes]:
-        yield from tuple(self._kept)
-        while not self._ended and (sound := self._coming.get()) is not None:
-            self._kept.append(sound)
-            yield sound
-        self._ended = True
+    def _stream(self) -> Iterator[bytes]:
+        """All samples from the beginning: those of the history, then new ones as they arrive."""
+        yield from tuple(self._history)
+        while not self._is_complete and (pcm := self._incoming.get()) is not None:
+            self._history.append(pcm)
+            yield pcm
+        self._is_complete = True

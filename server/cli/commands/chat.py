@@ -1,24 +1,24 @@
-"""`nano-omni chat`: talk with a model; its reply is written, and spoken while it is written.
+"""`nano-omni chat`: chat with a model. Each reply is printed and spoken while it is generated.
 
-With a server that runs (`--url`), or with one of its own for as long as the chat goes on.
+The command uses a running server (`--url`), or starts one in this process until the chat ends.
 """
 
 from __future__ import annotations
 
-import readline  # noqa: F401 - input() can then be edited, and has a history
+import readline  # noqa: F401 - lets the user edit the line in input(), and adds a history
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.cli.client.api import client_of, offer_of
+from server.cli.client.api import list_models, open_client
 from server.cli.client.chat import Conversation
-from server.cli.client.local import serving_here
-from server.cli.client.loudspeaker import Loudspeaker
-from server.cli.commands.options import MODEL, add_settings, load_given
-from server.cli.commands.starting import service_of
-from server.cli.commands.target import add_key, target_of
-from server.cli.commands.terminal import tell, waiting
+from server.cli.client.local import local_server
+from server.cli.client.loudspeaker import CANNOT_PLAY, Loudspeaker
+from server.cli.commands.options import MODEL_SETTINGS, add_settings, load_settings
+from server.cli.commands.server_options import add_api_key, server_address
+from server.cli.commands.starting import build_service
+from server.cli.commands.terminal import print_line, spinner
 from server.config.logs import configure_logs
 from server.config.settings import SettingsError
 from server.encoding.pcm import wav_header
@@ -27,67 +27,73 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from server.cli.client.api import Target
+    from server.cli.client.api import ServerAddress
     from server.config.settings import Settings
 
 EXAMPLES = """\
-  nano-omni chat                                     models of its own; Ctrl-D ends it
-  nano-omni chat "What is the capital of France?"    one question
+  nano-omni chat                                     embedded models; Ctrl-D ends the chat
+  nano-omni chat "What is the capital of France?"    ask one question
   nano-omni chat --url http://127.0.0.1:8000 -o all-replies.wav
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Whom to talk to, and how."""
-    parser.add_argument("text", nargs="?", help="ask this only (else what is typed, line by line)")
-    parser.add_argument("--url", help="a server that runs, as in http://127.0.0.1:8000")
-    add_key(parser)
-    parser.add_argument("--chat-model", metavar="NAME", help="its model (the first that chats)")
-    parser.add_argument("--system", metavar="TEXT", help="what the model is told first")
-    parser.add_argument("--mute", action="store_true", help="text only")
-    parser.add_argument("-o", "--output", type=Path, help="keep what is said in this WAV file")
-    add_settings(parser, [name for name in MODEL if not name.startswith("log_")])
+    """Add the question, the server, the model, the output file and the settings of the models."""
+    parser.add_argument(
+        "text", nargs="?", help="one question (without it, questions are read line by line)"
+    )
+    parser.add_argument("--url", help="use this running server, for example http://127.0.0.1:8000")
+    add_api_key(parser)
+    parser.add_argument(
+        "--chat-model", metavar="NAME", help="the model (the first chat model of the server)"
+    )
+    parser.add_argument("--system", metavar="TEXT", help="the system prompt")
+    parser.add_argument("--mute", action="store_true", help="text only, no voice")
+    parser.add_argument("-o", "--output", type=Path, help="save the spoken replies as a WAV file")
+    add_settings(parser, [name for name in MODEL_SETTINGS if not name.startswith("log_")])
 
 
 def run(options: argparse.Namespace) -> int:
-    """Chat until there is nothing more to say; the exit status."""
-    settings = load_given(options).settings.model_copy(update={"log_level": "error"})
-    configure_logs(settings)  # a talk is no place for a log
+    """Chat until the input ends, then save the replies. Return the exit status."""
+    settings = load_settings(options).settings.model_copy(update={"log_level": "error"})
+    configure_logs(settings)  # log lines would disturb the chat
     if options.output is not None and options.output.suffix != ".wav":
         raise SettingsError(f"cannot write {options.output}: its name must end in .wav")
     with ExitStack() as stack:
-        client = stack.enter_context(client_of(_target(options, settings, stack)))
-        model = options.chat_model or _chat_model(offer_of(client).others)
+        client = stack.enter_context(open_client(_server(options, settings, stack)))
+        model = options.chat_model or _first_model(list_models(client).others)
         voice = "" if options.mute else settings.voice or "alloy"
-        talk = Conversation(client, model, voice)
+        conversation = Conversation(client, model, voice)
         if options.system:
-            talk.messages.append({"role": "system", "content": options.system})
-        said = bytearray()
-        for text in [options.text] if options.text else _typed():
-            sound, heard = _answer(talk, text)
-            said += sound
-            if sound and not heard and options.output is None:
-                sys.stderr.write("nothing here can play it: text only (-o FILE keeps the voice)\n")
-                talk.voice = ""
+            conversation.messages.append({"role": "system", "content": options.system})
+        all_pcm = bytearray()
+        for text in [options.text] if options.text else _typed_lines():
+            pcm, was_played = _answer(conversation, text)
+            all_pcm += pcm
+            if pcm and not was_played and options.output is None:
+                sys.stderr.write(
+                    f"{CANNOT_PLAY}; continuing in text only (-o FILE saves the voice)\n"
+                )
+                conversation.voice = ""
     if options.output is not None:
-        options.output.write_bytes(wav_header(len(said)) + said)
+        options.output.write_bytes(wav_header(len(all_pcm)) + all_pcm)
     return 0
 
 
-def _target(options: argparse.Namespace, settings: Settings, stack: ExitStack) -> Target:
+def _server(options: argparse.Namespace, settings: Settings, stack: ExitStack) -> ServerAddress:
     if options.url:
-        return target_of(options)
-    with waiting("loading the models (the first time weights are converted)"):
-        return stack.enter_context(serving_here(settings, service_of))
+        return server_address(options)
+    with spinner("loading the models (the first start also converts weights)"):
+        return stack.enter_context(local_server(settings, build_service))
 
 
-def _chat_model(names: tuple[str, ...]) -> str:
+def _first_model(names: tuple[str, ...]) -> str:
     if not names:
-        raise SettingsError("the server has no model that chats; name one with --chat-model")
+        raise SettingsError("the server lists no chat model; name one with --chat-model")
     return names[0]
 
 
-def _typed() -> Iterator[str]:
+def _typed_lines() -> Iterator[str]:
     while True:
         try:
             text = input("> " if sys.stdin.isatty() else "")
@@ -97,19 +103,22 @@ def _typed() -> Iterator[str]:
             yield text
 
 
-def _answer(talk: Conversation, text: str) -> tuple[bytes, bool]:
-    """Write a reply and speak it; its sound, and whether it was heard. Ctrl-C stops only it."""
-    speaker = Loudspeaker() if talk.voice else None
-    sound = bytearray()
-    pieces = talk.ask(text)
+def _answer(conversation: Conversation, text: str) -> tuple[bytes, bool]:
+    """Print and play a reply. Return its samples, and whether a program played all of them.
+
+    Ctrl-C on a terminal stops this reply only; the chat goes on.
+    """
+    speaker = Loudspeaker() if conversation.voice else None
+    pcm = bytearray()
+    parts = conversation.ask(text)
     try:
-        for piece in pieces:
-            sys.stdout.write(piece.text)
+        for part in parts:
+            sys.stdout.write(part.text)
             sys.stdout.flush()
-            sound += piece.sound
-            if speaker is not None and piece.sound:
-                speaker.feed(piece.sound)
-        tell("")
+            pcm += part.pcm
+            if speaker is not None and part.pcm:
+                speaker.feed(part.pcm)
+        print_line("")
         if speaker is not None:
             speaker.close()
     except BaseException as error:
@@ -117,7 +126,7 @@ def _answer(talk: Conversation, text: str) -> tuple[bytes, bool]:
             speaker.stop()
         if not isinstance(error, KeyboardInterrupt) or not sys.stdin.isatty():
             raise
-        tell("")
+        print_line("")
     finally:
-        pieces.close()
-    return bytes(sound), speaker is not None and speaker.heard
+        parts.close()
+    return bytes(pcm), speaker is not None and speaker.played_all

@@ -1,4 +1,4 @@
-"""`nano-omni completion SHELL`: a script for the shell, made from the parser."""
+"""`nano-omni completion SHELL`: prints a completion script, generated from the parser."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 
 import shtab
 
-from server.cli.commands.terminal import tell
-from server.cli.main import COMMANDS, parser_of
+from server.cli.commands.terminal import print_line
+from server.cli.main import COMMANDS, build_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXAMPLES = """\
   nano-omni completion bash > ~/.local/share/bash-completion/completions/nano-omni
-  nano-omni completion zsh > ~/.zfunc/_nano-omni     where fpath has ~/.zfunc
+  nano-omni completion zsh > ~/.zfunc/_nano-omni     if ~/.zfunc is in fpath
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
+    """Add the name of the shell."""
     parser.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the script; the exit status."""
-    parser = parser_of(COMMANDS)
+    """Print the script and return the exit status."""
+    parser = build_parser(COMMANDS)
     for action in _actions(parser):
         if action.type is Path:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
-    tell(shtab.complete(parser, shell=options.shell))
+    print_line(shtab.complete(parser, shell=options.shell))
     return 0
 
 

@@ -1,11 +1,11 @@
-"""`nano-omni config`: every setting that is in force, and where it comes from. Never the keys."""
+"""`nano-omni config`: prints every setting and where its value comes from, but no API keys."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.cli.commands.options import ALL, add_settings, load_given, shown
-from server.cli.commands.terminal import tell
+from server.cli.commands.options import ALL_SETTINGS, add_settings, format_value, load_settings
+from server.cli.commands.terminal import print_line
 from server.config.files import check_files
 from server.config.settings import Settings
 
@@ -20,19 +20,19 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """As `serve` takes them, to see what would come of them."""
-    add_settings(parser, ALL)
+    """Add the same options as `serve`, so that their effect can be seen before it starts."""
+    add_settings(parser, ALL_SETTINGS)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show them, if `serve` would take them; the exit status."""
-    loaded = load_given(options)
+    """Print the settings and return the exit status. Fails wherever `serve` would refuse them."""
+    loaded = load_settings(options)
     check_files(loaded.settings)
     rows = [
-        (name, shown(getattr(loaded.settings, name)), loaded.origins.get(name, "default"))
+        (name, format_value(getattr(loaded.settings, name)), loaded.origins.get(name, "default"))
         for name in Settings.model_fields
     ]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for name, value, origin in rows:
-        tell(f"{name:{widths[0]}}  {value:{widths[1]}}  {origin}")
+        print_line(f"{name:{widths[0]}}  {value:{widths[1]}}  {origin}")
     return 0

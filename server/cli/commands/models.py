@@ -1,12 +1,12 @@
-"""`nano-omni models`: the models and their voices."""
+"""`nano-omni models`: lists the models, their stages and their voices."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.cli.commands.options import MODEL, add_settings, load_given
-from server.cli.commands.starting import deploy
-from server.cli.commands.terminal import tell, waiting
+from server.cli.commands.options import MODEL_SETTINGS, add_settings, load_settings
+from server.cli.commands.starting import build_deployment
+from server.cli.commands.terminal import print_line, spinner
 from server.config.logs import configure_logs
 
 if TYPE_CHECKING:
@@ -19,20 +19,20 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What there is to run."""
-    add_settings(parser, MODEL)
+    """Add the settings that choose the models."""
+    add_settings(parser, MODEL_SETTINGS)
 
 
 def run(options: argparse.Namespace) -> int:
-    """List them; the exit status."""
-    settings = load_given(options).settings
+    """List the models and return the exit status. No weights are loaded."""
+    settings = load_settings(options).settings
     configure_logs(settings)
-    with waiting("looking"):
-        # One worker each: how many pay depends on the device, and only torch knows what `auto` is.
-        one = {"talker_replicas": 1, "code2wav_replicas": 1}
-        pipelines = deploy(settings.model_copy(update=one)).pipelines
+    with spinner("reading the models"):
+        # Set the replicas: the default depends on the device, and resolving `auto` imports torch.
+        one_replica = {"talker_replicas": 1, "code2wav_replicas": 1}
+        pipelines = build_deployment(settings.model_copy(update=one_replica)).pipelines
     for pipeline in pipelines:
-        tell(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
-        tell(f"  stages: {', '.join(pipeline.stage_names)}")
-        tell(f"  voices: {', '.join(voice.name for voice in pipeline.voices)}")
+        print_line(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
+        print_line(f"  stages: {', '.join(pipeline.stage_names)}")
+        print_line(f"  voices: {', '.join(voice.name for voice in pipeline.voices)}")
     return 0

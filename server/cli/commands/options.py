@@ -1,4 +1,4 @@
-"""Settings as options of a command: each by its name, its help and its choices."""
+"""Turns settings into command line options, each with its name, help and choices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-# Other users of the machine see command lines: keys come from a file or the environment.
-SECRET = ("api_keys",)
-ALL = tuple(name for name in Settings.model_fields if name not in SECRET)
-MODEL = (
+# Other users of the machine can see command lines, so keys come from a file or the environment.
+SECRET_SETTINGS = ("api_keys",)
+ALL_SETTINGS = tuple(name for name in Settings.model_fields if name not in SECRET_SETTINGS)
+MODEL_SETTINGS = (
     "model",
     "cache_dir",
     "device",
@@ -45,14 +45,16 @@ MODEL = (
 
 
 def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Let a command take these settings, and `--config`."""
+    """Add these settings as options of a command, and `--config`."""
     group = parser.add_argument_group("settings")
     group.add_argument(
         "--config", type=Path, metavar="FILE", help=f"the settings file ({_short(default_file())})"
     )
     for name in names:
         field = Settings.model_fields[name]
-        text = f"{field.description} ({shown(field.default)})".replace("%", "%%").replace("\n", " ")
+        text = f"{field.description} ({format_value(field.default)})".replace("%", "%%").replace(
+            "\n", " "
+        )
         if field.annotation is bool:
             action = argparse.BooleanOptionalAction
             group.add_argument(option_of(name), dest=name, action=action, help=text)
@@ -67,22 +69,22 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         )
 
 
-def load_given(options: argparse.Namespace) -> LoadedSettings:
-    """All settings, those of the command line first. Raises SettingsError."""
-    chosen = vars(options)
-    given = {name: chosen[name] for name in Settings.model_fields if chosen.get(name) is not None}
+def load_settings(options: argparse.Namespace) -> LoadedSettings:
+    """Load all settings. Options from the command line come first. Raises SettingsError."""
+    values = vars(options)
+    given = {name: values[name] for name in Settings.model_fields if values.get(name) is not None}
     return load(given, options.config)
 
 
 def choices_of(field: FieldInfo) -> tuple[str, ...]:
-    """The values that a setting can have, where they are few."""
+    """The allowed values of a setting that is a Literal; empty for any other setting."""
     return tuple(
         value for part in _parts(field) if get_origin(part) is Literal for value in get_args(part)
     )
 
 
-def shown(value: object) -> str:
-    """A value as it is written in the environment; of secrets only how many there are."""
+def format_value(value: object) -> str:
+    """Format a value as in an environment variable. For secrets, show only their number."""
     match value:
         case None:
             return "unset"
@@ -107,7 +109,7 @@ def _short(path: Path) -> str:
 
 
 def _parts(field: FieldInfo) -> Iterator[object]:
-    """A type, or the members of a union, without what is annotated to them."""
+    """The type of a field, or the members of its union, with `Annotated` removed."""
     annotation = field.annotation
     members = () if get_origin(annotation) is Literal else get_args(annotation)
     for member in members or (annotation,):

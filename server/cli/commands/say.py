@@ -1,4 +1,4 @@
-"""`nano-omni say`: speaks a text aloud while it is made, or into a file, without a server."""
+"""`nano-omni say`: speaks a text without a server, aloud as it is generated, or into a file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from server.cli.client.loudspeaker import PROGRAMS, Loudspeaker
-from server.cli.commands.options import MODEL, add_settings, load_given
-from server.cli.commands.starting import service_of
-from server.cli.commands.terminal import tell, waiting
-from server.cli.local_speech import say
+from server.cli.client.loudspeaker import CANNOT_PLAY, PROGRAMS, Loudspeaker
+from server.cli.commands.options import MODEL_SETTINGS, add_settings, load_settings
+from server.cli.commands.starting import build_service
+from server.cli.commands.terminal import print_line, spinner
+from server.cli.local_speech import speak_locally
 from server.config.logs import configure_logs
 from server.encoding.formats import FORMATS, whole_file
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from server.cli.local_speech import Said
+    from server.cli.local_speech import LocalSpeech
     from server.config.settings import Settings
 
-    Hear = Callable[[bytes], object]
-    Speak = Callable[[Hear], Said]
+    OnSamples = Callable[[bytes], object]
+    Speak = Callable[[OnSamples], LocalSpeech]
 
-FILE = Path("out.wav")
+DEFAULT_FILE = Path("out.wav")
 EXAMPLES = """\
   nano-omni say "Hello there."
   nano-omni say "Hello there." -o hello.mp3 --captions hello.vtt
@@ -34,62 +34,65 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The text, and where it goes."""
-    parser.add_argument("text")
+    """Add the text, the output files and the settings of the models."""
+    parser.add_argument("text", help="the text to speak")
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
-        help=f"write a file: .{', .'.join(FORMATS)} (aloud by {' or '.join(PROGRAMS)}; "
-        f"where none of them can, {FILE})",
+        help=f"write this file; its name must end in .{', .'.join(FORMATS)} (by default the text is"
+        f" played by {' or '.join(PROGRAMS)}; if none of them can play, {DEFAULT_FILE} is written)",
     )
-    parser.add_argument("--captions", type=Path, help="write what is heard when, as WebVTT")
-    add_settings(parser, MODEL)
+    parser.add_argument("--captions", type=Path, help="write the time of each word, as WebVTT")
+    add_settings(parser, MODEL_SETTINGS)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Speak; the exit status. Nothing is written where something fails."""
-    settings = load_given(options).settings
+    """Speak the text and return the exit status. On an error no file is written."""
+    settings = load_settings(options).settings
     configure_logs(settings)
     path: Path | None = options.output
     if path is not None and path.suffix.removeprefix(".") not in FORMATS:
         raise ValueError(f"cannot write {path}: its name must end in .{', .'.join(FORMATS)}")
     speak = partial(_speak, settings, options.text, options.captions is not None)
-    said = _aloud(speak) if path is None else _into(path, speak)
+    speech = _play(speak) if path is None else _save(path, speak)
     if options.captions is not None:
-        options.captions.write_text(said.webvtt(), encoding="utf-8")
+        options.captions.write_text(speech.webvtt(), encoding="utf-8")
     return 0
 
 
-def _speak(settings: Settings, text: str, captions: bool, hear: Hear) -> Said:
+def _speak(settings: Settings, text: str, captions: bool, on_samples: OnSamples) -> LocalSpeech:
     voice = settings.voice or "alloy"
     model = "piper-joe" if settings.model == "embedded" else settings.model
-    speaking = settings.model_copy(update={"model": model, "voice": "", "max_running": 1})
-    return anyio.run(partial(say, captions=captions, hear=hear), service_of(speaking), text, voice)
+    service = build_service(
+        settings.model_copy(update={"model": model, "voice": "", "max_running": 1})
+    )
+    speak = partial(speak_locally, captions=captions, on_samples=on_samples)
+    return anyio.run(speak, service, text, voice)
 
 
-def _aloud(speak: Speak) -> Said:
+def _play(speak: Speak) -> LocalSpeech:
     speaker = Loudspeaker()
     try:
-        with waiting("speaking"):
-            said = speak(speaker.feed)
+        with spinner("speaking"):
+            speech = speak(speaker.feed)
             speaker.close()
     except BaseException:
         speaker.stop()
         raise
-    if not speaker.heard:
-        tell("there is nothing here that could play it (no sound device, or no player)")
-        _write(FILE, said)
-    return said
+    if not speaker.played_all:
+        print_line(f"{CANNOT_PLAY}; writing a file instead")
+        _write(DEFAULT_FILE, speech)
+    return speech
 
 
-def _into(path: Path, speak: Speak) -> Said:
-    with waiting("speaking"):
-        said = speak(lambda _: None)
-    _write(path, said)
-    return said
+def _save(path: Path, speak: Speak) -> LocalSpeech:
+    with spinner("speaking"):
+        speech = speak(lambda _: None)
+    _write(path, speech)
+    return speech
 
 
-def _write(path: Path, said: Said) -> None:
-    path.write_bytes(whole_file(bytes(said.sound), path.suffix.removeprefix(".")))
-    tell(f"{path}: {said.seconds:.2f} s")
+def _write(path: Path, speech: LocalSpeech) -> None:
+    path.write_bytes(whole_file(bytes(speech.pcm), path.suffix.removeprefix(".")))
+    print_line(f"{path}: {speech.audio_s:.2f} s")

@@ -1,12 +1,12 @@
-"""Makes what the commands run: the service, over the deployment that the settings describe."""
+"""Builds what the commands run from the settings: the deployment, and the service on top of it."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from server.serving.capacity import PLACES
 from server.serving.service import Service
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 from stages.models.registry import build
 from stages.runtime.cores import num_cores
 from stages.runtime.placement import BuildConfig, Placement, RayCluster
@@ -16,58 +16,60 @@ if TYPE_CHECKING:
     from stages.runtime.deployment import Deployment
 
 
-def service_of(settings: Settings) -> Service:
-    """The service; nothing is loaded before it runs."""
-    return Service(settings, partial(deploy, settings))
+def build_service(settings: Settings) -> Service:
+    """Build the service. Nothing is loaded until the service runs."""
+    return Service(settings, partial(build_deployment, settings))
 
 
-def deploy(settings: Settings) -> Deployment:
-    """The deployment. Raises CheckpointError where a model is not known."""
+def build_deployment(settings: Settings) -> Deployment:
+    """Build the deployment. Raises CheckpointError for an unknown model."""
     config = BuildConfig(
         settings.cache_dir,
-        placement_of(settings, "thinker"),
-        placement_of(settings, "talker"),
-        placement_of(settings, "code2wav"),
+        stage_placement(settings, "thinker"),
+        stage_placement(settings, "talker"),
+        stage_placement(settings, "code2wav"),
         settings.phonemizer,
         settings.voices_dir,
         settings.voice,
         settings.max_loaded_voices,
         settings.recordings_dir,
-        settings.max_running or PLACES,
+        settings.max_running or DEFAULT_MAX_RUNNING,
     )
     return build(settings.model, config)
 
 
-def placement_of(settings: Settings, stage: str) -> Placement:
-    """Where a stage runs: what was set for it alone, or else for all."""
+def stage_placement(settings: Settings, stage: str) -> Placement:
+    """Where a stage runs. The setting of the stage itself overrides the one for all stages."""
 
-    def chosen(name: str) -> Any:
+    def setting(name: str) -> Any:
         own = getattr(settings, f"{stage}_{name}")
         return getattr(settings, name) if own is None else own
 
-    device, executor = chosen("device"), chosen("executor")
+    device, executor = setting("device"), setting("executor")
     return Placement(
         device=device,
-        dtype=chosen("dtype"),
-        replicas=chosen("replicas") or _default_replicas(settings, stage, device, executor),
+        dtype=setting("dtype"),
+        replicas=setting("replicas") or _default_replicas(settings, stage, device, executor),
         executor=executor,
-        cpus=chosen("cpus"),
-        gpus=chosen("gpus"),
+        cpus=setting("cpus"),
+        gpus=setting("gpus"),
         ray=RayCluster(settings.ray_address, settings.ray_namespace),
     )
 
 
 def _default_replicas(settings: Settings, stage: str, device: str, executor: str) -> int:
-    """A second talker and decoder of Piper voices use what one of each leaves idle of a CPU's
-    cores."""
-    pays = (
+    """Two replicas for the talker and decoder of Piper voices on a CPU with several cores, else 1.
+
+    One replica of each leaves cores idle; the second one uses them.
+    """
+    has_idle_cores = (
         stage != "thinker"
         and settings.model in ("embedded", "piper-joe")
         and executor == "thread"
         and num_cores() >= 2
     )
-    if not pays or device.startswith("cuda"):
+    if not has_idle_cores or device.startswith("cuda"):
         return 1
-    from stages.kernels.device import pick_device  # torch: only where it will run in this process
+    from stages.kernels.device import pick_device  # imports torch, which this process needs anyway
 
     return 2 if pick_device(device).type == "cpu" else 1

@@ -1,4 +1,4 @@
-"""What commands tell people: lines on standard output, and on a terminal what takes its time."""
+"""Output of the commands: lines on standard output, spinner and progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-def tell(line: str) -> None:
-    """A line, at once."""
+def print_line(line: str) -> None:
+    """Print a line and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
-def waiting(what: str) -> AbstractContextManager[object]:
-    """A spinner on standard error within the scope, where that is a terminal."""
+def spinner(label: str) -> AbstractContextManager[object]:
+    """Show a spinner on standard error inside the scope. Without a terminal, show nothing."""
     if not sys.stderr.isatty():
         return nullcontext()
     from rich.console import Console
 
-    return Console(stderr=True).status(f"{what} ...")
+    return Console(stderr=True).status(f"{label} ...")
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, where that is a terminal; what is given moves it by one."""
+def progress_bar(label: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a progress bar on standard error if it is a terminal. Yields the call that advances it.
+
+    Each call advances the bar by one of `total`.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -36,5 +39,5 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     console = Console(stderr=True)
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield lambda: bar.advance(task)

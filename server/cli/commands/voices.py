@@ -1,12 +1,12 @@
-"""`nano-omni voices` and `voices add NAME`: the voices folder."""
+"""`nano-omni voices` and `voices add NAME`: lists the voices, and downloads another one."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from server.cli.commands.options import add_settings, load_given
-from server.cli.commands.terminal import tell
+from server.cli.commands.options import add_settings, load_settings
+from server.cli.commands.terminal import print_line
 from server.config.logs import configure_logs
 from server.config.settings import SettingsError
 from stages.models.piper.download import add_voice
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   nano-omni voices
-  nano-omni voices add en_US-lessac-medium     from the public Piper collection
+  nano-omni voices add en_US-lessac-medium     download it from the public Piper collection
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where they are, and `add`."""
+    """Add the voices folder and the subcommand `add`."""
     add_settings(parser, ("voices_dir", "log_level"))
     actions = parser.add_subparsers(metavar="add NAME")
-    add = actions.add_parser("add", help="fetch a voice from the public Piper collection")
-    add.add_argument("add", metavar="NAME", help="as in en_US-lessac-medium")
-    add.add_argument("--voices-dir", default=argparse.SUPPRESS, help="where to put it")
+    add = actions.add_parser("add", help="download a voice from the public Piper collection")
+    add.add_argument("add", metavar="NAME", help="for example en_US-lessac-medium")
+    add.add_argument("--voices-dir", default=argparse.SUPPRESS, help="the folder to put it in")
     parser.set_defaults(add=None)
 
 
 def run(options: argparse.Namespace) -> int:
-    """List them, first with one more where that is wished; the exit status."""
-    settings = load_given(options).settings
+    """Download a voice if one is named, list all voices and return the exit status."""
+    settings = load_settings(options).settings
     configure_logs(settings)
     if options.add is not None:
-        tell(str(_added(options.add, settings.voices_dir)))
+        print_line(str(_download(options.add, settings.voices_dir)))
     for voice in current_voices(settings.voices_dir):
         speakers = f", {len(voice.speakers)} speakers" if voice.speakers else ""
         licence = f", {voice.licence}" if voice.licence else ""
-        tell(
+        print_line(
             f"{voice.name}  ({voice.language}, {voice.quality}, {voice.rate_hz} Hz"
             f"{speakers}{licence})"
         )
     return 0
 
 
-def _added(name: str, folder: Path) -> Path:
-    """huggingface-hub shows its own progress on a terminal."""
+def _download(name: str, folder: Path) -> Path:
+    """Download a voice. On a terminal, huggingface-hub shows its own progress bar."""
     try:
         return add_voice(name, folder)
     except OSError as error:
-        raise SettingsError(f"cannot fetch {name}: {str(error).splitlines()[0]}") from error
+        raise SettingsError(f"cannot download {name}: {str(error).splitlines()[0]}") from error

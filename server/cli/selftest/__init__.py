@@ -1,5 +1,5 @@
-"""Checks of what a server sends, from outside: any server that has OpenAI's wire, ours or another.
+"""Checks the responses of any server with an OpenAI-compatible API, this one or another.
 
-A check is a function `check_*` of a Subject; it raises what is wrong. Its name is its line in the
-table.
+A check is a function `check_*` that takes a Subject and raises WrongError for a wrong response.
+The report prints the name of the function as the name of the check.
 """

@@ -1,4 +1,4 @@
-"""Runs the checks, one after the other, and says what came of each."""
+"""Runs the checks one after the other, and reports the outcome of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import httpx2
 
-from server.cli.client.api import RemoteError, offer_of
+from server.cli.client.api import RemoteError, list_models
 from server.cli.selftest import chat, speech, writing
 from server.cli.selftest.subject import NotOfferedError, Subject, WrongError
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     Check = Callable[[Subject], None]
 
 Outcome = Literal["ok", "wrong", "not offered"]
-SPEECH_MODEL = "tts-1"  # what servers without a list of speech models are asked for
+SPEECH_MODEL = "tts-1"  # used for a server that does not list speech models
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of one check."""
+    """The outcome of one check. `reason` is empty if the outcome is ok."""
 
     check: str
     outcome: Outcome
-    why: str = ""
+    reason: str = ""
 
 
 def checks() -> list[Check]:
-    """All checks, in the order in which they are written."""
+    """All checks, in the order of their definition: chat, completions and responses, speech."""
     modules = (chat, writing, speech)
     return [
         member
@@ -43,22 +43,22 @@ def checks() -> list[Check]:
 def subject_of(
     client: httpx2.Client, speech_model: str = "", chat_model: str = "", voice: str = "alloy"
 ) -> Subject:
-    """The server behind `client`, with what it lists where no model is named.
+    """The server behind `client`. An empty model id is replaced by the first one that it lists.
 
-    Raises RemoteError where it cannot be reached.
+    Raises RemoteError if the server cannot be reached or refuses to list its models.
     """
-    offer = offer_of(client)
-    speech_model = speech_model or next(iter(offer.speech), SPEECH_MODEL)
-    return Subject(client, speech_model, chat_model or next(iter(offer.others), ""), voice)
+    listed = list_models(client)
+    speech_model = speech_model or next(iter(listed.speech), SPEECH_MODEL)
+    return Subject(client, speech_model, chat_model or next(iter(listed.others), ""), voice)
 
 
 def name_of(check: Check) -> str:
-    """What it is called in a report."""
+    """The name of a check in the report: `check_a_chat_whole` becomes "a chat whole"."""
     return check.__name__.removeprefix("check_").replace("_", " ")
 
 
 def run(check: Check, subject: Subject) -> Report:
-    """Run one check. What it stumbles over in a reply is what is wrong with the reply."""
+    """Run one check. If it cannot parse the response, the response is wrong."""
     name = name_of(check)
     try:
         check(subject)
@@ -69,5 +69,5 @@ def run(check: Check, subject: Subject) -> Report:
     except httpx2.HTTPError as problem:
         return Report(name, "wrong", f"{type(problem).__name__}: {problem}")
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
-        return Report(name, "wrong", f"the reply lacks something: {problem!r}")
+        return Report(name, "wrong", f"the response is malformed or lacks a field: {problem!r}")
     return Report(name, "ok")

@@ -1,4 +1,4 @@
-"""What is checked, and how checks ask it and say what is wrong."""
+"""The server under test: how checks send requests to it, and how they report a wrong response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from server.cli.client.api import DONE, TIMEOUT, events
+from server.cli.client.api import DONE, TIMEOUT, event_data
 
 if TYPE_CHECKING:
     import httpx2
@@ -16,21 +16,21 @@ CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 RESPONSES = "/v1/responses"
 TEXT = "One small step, and then another."
-QUESTION = [{"role": "user", "content": "Say hello."}]
-MISSING = (404, 405, 501)
+MESSAGES = [{"role": "user", "content": "Say hello."}]
+NOT_OFFERED_STATUSES = (404, 405, 501)
 
 
 class WrongError(AssertionError):
-    """The server does not do what it should; the message says what it does."""
+    """The server's response is wrong. The message says how."""
 
 
 class NotOfferedError(Exception):
-    """The server has nothing of the kind."""
+    """The server does not offer what the check needs: the route, or a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A server, and the names to ask it by; a name that is empty is not there."""
+    """The server under test, and the models and voice to test with. An empty model id: none."""
 
     client: httpx2.Client
     speech_model: str
@@ -38,86 +38,87 @@ class Subject:
     voice: str
 
     def speech(self, **fields: object) -> dict[str, Any]:
-        """The body of a speech request."""
+        """The body of a speech request. Raises NotOfferedError without a speech model."""
         if not self.speech_model:
             raise NotOfferedError("no speech model")
         return {"model": self.speech_model, "voice": self.voice, "input": TEXT, **fields}
 
     def chat(self, **fields: object) -> dict[str, Any]:
-        """The body of a chat request."""
-        return {"model": self.writer, "messages": QUESTION, "max_tokens": 24, **fields}
+        """The body of a chat request. Raises NotOfferedError without a chat model."""
+        return {"model": self.text_model, "messages": MESSAGES, "max_tokens": 24, **fields}
 
-    def spoken(self, format_: str, **fields: object) -> dict[str, Any]:
-        """The body of a chat request that is to be answered in text and sound."""
+    def audio_chat(self, format_: str, **fields: object) -> dict[str, Any]:
+        """The body of a chat request for an answer in text and audio."""
         audio = {"voice": self.voice, "format": format_}
         return self.chat(modalities=["text", "audio"], audio=audio, **fields)
 
     @property
-    def writer(self) -> str:
-        """The chat model's name."""
+    def text_model(self) -> str:
+        """The chat model. Raises NotOfferedError if there is none."""
         if not self.chat_model:
             raise NotOfferedError("no chat model")
         return self.chat_model
 
     def get(self, path: str) -> httpx2.Response:
-        """A reply that is a success."""
-        return _success(self.client.get(path))
+        """GET a path. Raises WrongError or NotOfferedError unless the status is a success."""
+        return _require_success(self.client.get(path))
 
     def post(self, path: str, body: object) -> httpx2.Response:
-        """A reply that is a success."""
-        return _success(self.client.post(path, json=body))
+        """POST a body. Raises WrongError or NotOfferedError unless the status is a success."""
+        return _require_success(self.client.post(path, json=body))
 
     def stream(self, path: str, body: object) -> list[str]:
-        """The data of all events; the last is `[DONE]` where the server sends that."""
-        with self.client.stream("POST", path, json=body, timeout=TIMEOUT) as reply:
-            if not reply.is_success:
-                reply.read()
-            _success(reply)
-            kind = reply.headers.get("content-type", "")
-            expect(kind.startswith("text/event-stream"), f"its type is {kind!r}, not events")
-            return list(events(reply.iter_lines()))
+        """POST a body, and collect the data of all events, including `[DONE]` if it is sent."""
+        with self.client.stream("POST", path, json=body, timeout=TIMEOUT) as response:
+            if not response.is_success:
+                response.read()
+            _require_success(response)
+            content_type = response.headers.get("content-type", "")
+            expect(
+                content_type.startswith("text/event-stream"),
+                f"the content type is {content_type!r}, expected text/event-stream",
+            )
+            return list(event_data(response.iter_lines()))
 
     def chunks(self, path: str, body: object) -> list[dict[str, Any]]:
-        """The chunks of a stream that ends with one `[DONE]`."""
-        *found, last = self.stream(path, body) or [""]
+        """POST a body, and collect the chunks of a stream that must end with one `[DONE]`."""
+        *chunks, last = self.stream(path, body) or [""]
         expect(last == DONE, f"the last event is {last[:80]!r}, not {DONE}")
-        expect(DONE not in found, f"{DONE} comes more than once")
-        return [json.loads(chunk) for chunk in found]
+        expect(DONE not in chunks, f"{DONE} is sent more than once")
+        return [json.loads(chunk) for chunk in chunks]
 
-    def refused(self, path: str, body: object, status: int = 400) -> dict[str, Any]:
-        """The error that a request is refused with."""
-        reply = self.client.post(path, json=body)
-        return error_in(reply, status)
-
-
-def _success(reply: httpx2.Response) -> httpx2.Response:
-    if reply.is_success:
-        return reply
-    _check_offered(reply)
-    raise WrongError(f"HTTP {reply.status_code}: {reply.text[:200]}")
+    def expect_refusal(self, path: str, body: object, status: int = 400) -> None:
+        """POST a body that must be refused with `status` and an error object."""
+        expect_error(self.client.post(path, json=body), status)
 
 
-def _check_offered(reply: httpx2.Response) -> None:
-    """Without the route there is nothing to check. A model that is not there is another thing."""
-    if reply.status_code in MISSING and "model" not in reply.text:
-        raise NotOfferedError(f"HTTP {reply.status_code}")
+def _require_success(response: httpx2.Response) -> httpx2.Response:
+    if response.is_success:
+        return response
+    _require_route(response)
+    raise WrongError(f"HTTP {response.status_code}: {response.text[:200]}")
 
 
-def error_in(reply: httpx2.Response, status: int) -> dict[str, Any]:
-    """The error of a refusal, which has OpenAI's form."""
-    _check_offered(reply)
-    said = f"HTTP {reply.status_code}: {reply.text[:120]}"
-    expect(reply.status_code == status, f"{said}, where {status} was due")
+def _require_route(response: httpx2.Response) -> None:
+    """Raise NotOfferedError if the route is missing. A 404 about a model does not count as that."""
+    if response.status_code in NOT_OFFERED_STATUSES and "model" not in response.text:
+        raise NotOfferedError(f"HTTP {response.status_code}")
+
+
+def expect_error(response: httpx2.Response, status: int) -> None:
+    """Raise WrongError unless the response has this status and an error object as OpenAI's."""
+    _require_route(response)
+    seen = f"HTTP {response.status_code}: {response.text[:120]}"
+    expect(response.status_code == status, f"{seen}; expected HTTP {status}")
     try:
-        error: dict[str, Any] = reply.json()["error"]
-        expect(isinstance(error["message"], str), "the error's message is no text")
-        expect(isinstance(error["type"], str), "the error's type is no text")
+        error: dict[str, Any] = response.json()["error"]
+        expect(isinstance(error["message"], str), "the error's message is not a string")
+        expect(isinstance(error["type"], str), "the error's type is not a string")
     except (ValueError, KeyError, TypeError) as problem:
-        raise WrongError(f"{said}: it has no error object with message and type") from problem
-    return error
+        raise WrongError(f"{seen}: it has no error object with message and type") from problem
 
 
 def expect(condition: object, otherwise: str) -> None:
-    """Raises WrongError where it does not hold."""
+    """Raise WrongError with the message `otherwise` unless the condition is true."""
     if not condition:
         raise WrongError(otherwise)

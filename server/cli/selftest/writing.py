@@ -1,4 +1,4 @@
-"""Completions and responses: whole and streamed."""
+"""Checks of completions and responses: whole and streamed."""
 
 from __future__ import annotations
 
@@ -13,32 +13,37 @@ if TYPE_CHECKING:
 
 
 def check_a_completion_whole_and_streamed(subject: Subject) -> None:
-    """Text, and exactly one end, which is the last thing."""
-    ask = {"model": subject.writer, "prompt": "Once upon a time", "max_tokens": 8}
-    found = subject.post(COMPLETIONS, ask).json()
-    expect(found["object"] == "text_completion", f"it is a {found['object']!r}")
-    expect(isinstance(found["choices"][0]["text"], str), "it has no text")
-    chunks = subject.chunks(COMPLETIONS, {**ask, "stream": True})
-    ends = [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"]]
-    expect(ends[-1], "its stream has no end")
-    expect(not any(ends[:-1]), "its stream ends more than once")
+    """The completion has text. In the stream, the last chunk has the only finish reason."""
+    body = {"model": subject.text_model, "prompt": "Once upon a time", "max_tokens": 8}
+    completion = subject.post(COMPLETIONS, body).json()
+    expect(completion["object"] == "text_completion", f"`object` is {completion['object']!r}")
+    expect(isinstance(completion["choices"][0]["text"], str), "the completion has no text")
+    chunks = subject.chunks(COMPLETIONS, {**body, "stream": True})
+    reasons = [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"]]
+    expect(reasons[-1], "the last chunk has no finish reason")
+    expect(not any(reasons[:-1]), "there is more than one finish reason")
 
 
 def check_a_response_whole_and_streamed(subject: Subject) -> None:
-    """Completed; its events are numbered and end with what the whole is."""
-    ask = {"model": subject.writer, "input": "Say hello.", "max_output_tokens": 32, "store": False}
-    found = subject.post(RESPONSES, ask).json()
-    expect(found["object"] == "response", f"it is a {found['object']!r}")
-    endings = ("completed", "incomplete")
-    expect(found["status"] in endings, f"its status is {found['status']!r}")
+    """The response is finished. Its events are numbered from 0, and the last one finishes it."""
+    body = {
+        "model": subject.text_model,
+        "input": "Say hello.",
+        "max_output_tokens": 32,
+        "store": False,
+    }
+    response = subject.post(RESPONSES, body).json()
+    expect(response["object"] == "response", f"`object` is {response['object']!r}")
+    statuses = ("completed", "incomplete")
+    expect(response["status"] in statuses, f"the status is {response['status']!r}")
     events = [
         json.loads(event)
-        for event in subject.stream(RESPONSES, {**ask, "stream": True})
+        for event in subject.stream(RESPONSES, {**body, "stream": True})
         if event != DONE
     ]
-    kinds = [event["type"] for event in events]
-    expect(kinds[0] == "response.created", f"its first event is {kinds[0]}")
-    ends = [f"response.{ending}" for ending in endings]
-    expect(kinds[-1] in ends, f"its last event is {kinds[-1]}")
+    types = [event["type"] for event in events]
+    expect(types[0] == "response.created", f"the first event is {types[0]}")
+    final_types = [f"response.{status}" for status in statuses]
+    expect(types[-1] in final_types, f"the last event is {types[-1]}")
     numbers = [event["sequence_number"] for event in events]
-    expect(numbers == list(range(len(numbers))), "its events are not numbered from 0")
+    expect(numbers == list(range(len(numbers))), "the events are not numbered from 0")

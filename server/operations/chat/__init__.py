@@ -1,1 +1,1 @@
-"""Chat completions: a request checked and planned, and its reply, whole or streamed."""
+"""`POST /v1/chat/completions`: plans a chat, and replies in one JSON body or in chunks."""

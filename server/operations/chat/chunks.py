@@ -1,7 +1,7 @@
-"""Frames the chunks of one choice of a streamed chat completion.
+"""Writes the chunks of a streamed chat completion.
 
-What is the same in all of them is written once. Audio goes through no serialiser: its base64 is
-put between two constants.
+The parts that are the same in all chunks of a choice are serialised once. Audio skips the JSON
+serialiser: its base64 is put between constants.
 """
 
 from __future__ import annotations
@@ -13,60 +13,63 @@ from pybase64 import b64encode
 
 from openapi.chat.chunk import AudioDelta, ChatChunk, Delta
 from server.http.sse import event
-from server.operations.chat.ids import FINGERPRINT
-from server.operations.chat.logprobs import logprobs_of
+from server.operations.shared.ids import SYSTEM_FINGERPRINT
+from server.operations.shared.logprobs import logprobs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openapi.chat.usage import ChatUsage
-    from server.operations.chat.ids import ReplyNames
+    from server.operations.chat.reply_ids import ReplyIds
     from stages.contract.messages import TokenScore
 
 
-class Chunks:
-    """Makes frames. With `include_usage` every chunk but the last says `"usage":null`."""
+class ChunkWriter:
+    """Makes the framed chunks of choice `index`.
 
-    def __init__(self, names: ReplyNames, index: int, *, include_usage: bool) -> None:
-        head = _bare(names).wire().removesuffix(b"[]}")
+    With `include_usage`, each chunk says `"usage":null`; `usage_chunk` is then the last one.
+    """
+
+    def __init__(self, ids: ReplyIds, index: int, *, include_usage: bool) -> None:
+        head = _chunk_without_choices(ids).wire().removesuffix(b"[]}")
         self._head = head + b'[{"index":%d,"delta":' % index
         self._tail = b',"usage":null}' if include_usage else b"}"
 
     def delta(
         self, delta: Delta, finish_reason: str | None = None, scores: Sequence[TokenScore] = ()
     ) -> bytes:
-        """A chunk with something new, or with the reason of the end."""
+        """A chunk with a delta. Only the last chunk of a choice has a finish reason."""
         logprobs = logprobs_of(scores).wire() if scores else b"null"
-        return self._frame((delta.wire(),), json.dumps(finish_reason).encode(), logprobs)
+        return self._chunk((delta.wire(),), json.dumps(finish_reason).encode(), logprobs)
 
-    def audio(self, delta: AudioDelta, scores: Sequence[TokenScore] = ()) -> bytes:
-        """A chunk about the spoken reply."""
+    def audio_delta(self, delta: AudioDelta, scores: Sequence[TokenScore] = ()) -> bytes:
+        """A chunk about the spoken reply, without samples."""
         return self.delta(Delta(audio=delta), scores=scores)
 
-    def sound(self, samples: bytes, captions: bytes = b"") -> bytes:
-        """A chunk of samples, with captions that are JSON already."""
-        said = b',"captions":' + captions if captions else b""
-        return self._frame((b'{"audio":{"data":"', b64encode(samples), b'"', said, b"}}"))
+    def samples(self, samples: bytes, captions: bytes = b"") -> bytes:
+        """A chunk of samples. `captions` are JSON already."""
+        end = b',"captions":' + captions if captions else b""
+        return self._chunk((b'{"audio":{"data":"', b64encode(samples), b'"', end, b"}}"))
 
-    def _frame(
+    def _chunk(
         self, delta: Sequence[bytes], finish_reason: bytes = b"null", logprobs: bytes = b"null"
     ) -> bytes:
         ending = b',"logprobs":' + logprobs + b',"finish_reason":' + finish_reason + b"}]"
         return event(self._head, *delta, ending, self._tail)
 
 
-def usage_chunk(names: ReplyNames, usage: ChatUsage) -> bytes:
-    """The last chunk, without choices."""
-    return event(_bare(names).model_copy(update={"usage": usage}).wire())
+def usage_chunk(ids: ReplyIds, usage: ChatUsage) -> bytes:
+    """The last chunk: the usage, and no choices."""
+    return event(_chunk_without_choices(ids).model_copy(update={"usage": usage}).wire())
 
 
-def _bare(names: ReplyNames) -> ChatChunk:
+def _chunk_without_choices(ids: ReplyIds) -> ChatChunk:
     return ChatChunk(
-        id=names.completion_id,
+        id=ids.completion_id,
         object="chat.completion.chunk",
-        created=names.created,
-        model=names.model,
+        created=ids.created,
+        model=ids.model,
         service_tier="default",
-        system_fingerprint=FINGERPRINT,
+        system_fingerprint=SYSTEM_FINGERPRINT,
         choices=[],
     )

@@ -1,7 +1,7 @@
-"""A chat request, checked, as what the stages run.
+"""Checks a chat request and turns it into what the stages run.
 
-Everything that can be refused is refused here, before anything starts. What would change the
-meaning of the answer and is not there is refused by name; what is harmless is ignored.
+Everything that can be refused is refused here, before anything starts. A parameter that this
+server cannot honour is refused if it would change the answer, and ignored if it would not.
 """
 
 from __future__ import annotations
@@ -14,41 +14,39 @@ import anyio
 from openapi.problems import missing
 from server.errors import RefusedError
 from server.operations.chat.validation import check_options, check_reply_audio, turns_of
-from server.operations.shared.seed import seed_of
+from server.operations.shared.plan import Plan, deadline_of
+from server.operations.shared.seed import choice_seed
 from server.operations.shared.speech_options import speech_options
 from server.operations.shared.text_options import (
-    DEFAULT_TEMPERATURE,
-    bias_of,
-    check_places,
-    check_stops,
+    check_num_choices,
     reply_limit,
+    sampling_with_penalties,
     schema_of,
-    seed_after,
-    writer_of,
+    stop_strings,
+    text_model_of,
+    wants_usage,
 )
-from stages.contract.messages import Request, Sampling, TalkerParams, ThinkerParams
+from stages.contract.messages import Request, TalkerParams, ThinkerParams
 from stages.contract.pipeline import chat_request
 
 if TYPE_CHECKING:
     from openapi.chat.request import ChatRequest
     from server.config.settings import Settings
     from server.operations.shared.expiring_store import ExpiringStore
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts, VoiceSpec
 
 
-@dataclass(frozen=True, slots=True)
-class ChatPlan:
-    """Requests that nothing is wrong with, one for each choice. `audio_format` None: text only,
-    else `language` is the voice's, and `captions` are wanted or not."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatPlan(Plan):
+    """A checked chat, with one request for each choice.
 
-    served: Served
-    requests: tuple[Request, ...]
-    audio_format: str | None
-    stream: bool
+    `audio_format` is None if the reply is text only. Otherwise `language` is that of the voice.
+    """
+
     include_usage: bool
-    deadline_s: float
+    audio_format: str | None
     language: str = ""
     captions: bool = False
 
@@ -56,47 +54,51 @@ class ChatPlan:
 async def plan_chat(
     service: Service, body: ChatRequest, transcripts: ExpiringStore[str]
 ) -> ChatPlan:
-    """Check everything that can be checked. Raises RefusedError, UnavailableError."""
-    served, prompts = writer_of(service, body.model, "v1/chat/completions")
+    """Check a request and plan it. Raises RefusedError, UnavailableError.
+
+    `transcripts` has the text of earlier spoken replies by their audio id.
+    """
+    served, prompts = text_model_of(service, body.model, "v1/chat/completions")
     settings = service.settings
     check_options(body)
+    include_usage = wants_usage(body)
     num_choices = body.n or 1
-    check_places(num_choices, "n", service.admission.max_running)
-    seed = seed_of(body.seed)
-    voice, speech = _speech(body, served, seed, settings)
+    check_num_choices(num_choices, "n", service.admission.max_running)
+    sampling = sampling_with_penalties(body, prompts)
+    voice, talker = _speech(body, served, sampling.seed, settings)
     turns = turns_of(body.messages, transcripts)
     prompt = await anyio.to_thread.run_sync(prompts.tokenize, turns)
-    asked = body.max_completion_tokens or body.max_tokens
+    max_tokens = body.max_completion_tokens or body.max_tokens
     thinker = ThinkerParams(
         prompt,
-        _sampling(body, seed, prompts),
-        reply_limit(asked, len(prompt), prompts, "messages", settings.max_reply_tokens),
-        check_stops(body.stop),
+        sampling,
+        reply_limit(max_tokens, len(prompt), prompts, "messages", settings.max_reply_tokens),
+        stop_strings(body.stop),
         (body.top_logprobs or 0) if body.logprobs else None,
         await _schema(body, prompts),
     )
     return ChatPlan(
-        served,
-        tuple(_choice(thinker, speech, i) for i in range(num_choices)),
-        body.audio.format if body.audio is not None and speech is not None else None,
-        bool(body.stream),
-        body.wants_usage,
-        min(body.timeout_s or settings.deadline_s, settings.deadline_s),
-        voice.language if voice is not None else "",
-        speech is not None and speech.captions,
+        served=served,
+        requests=tuple(_choice(thinker, talker, i) for i in range(num_choices)),
+        stream=bool(body.stream),
+        deadline_s=deadline_of(body.timeout_s, settings),
+        include_usage=include_usage,
+        audio_format=body.audio.format if body.audio is not None and talker is not None else None,
+        language=voice.language if voice is not None else "",
+        captions=talker is not None and talker.captions,
     )
 
 
-def _choice(thinker: ThinkerParams, speech: TalkerParams | None, index: int) -> Request:
+def _choice(thinker: ThinkerParams, talker: TalkerParams | None, index: int) -> Request:
     sampling = thinker.sampling
-    sampling = replace(sampling, seed=seed_after(sampling.seed, index))
-    if speech is not None:
-        speech = replace(speech, seed=seed_after(speech.seed, index))
-    return chat_request(replace(thinker, sampling=sampling), speech)
+    sampling = replace(sampling, seed=choice_seed(sampling.seed, index))
+    if talker is not None:
+        talker = replace(talker, seed=choice_seed(talker.seed, index))
+    return chat_request(replace(thinker, sampling=sampling), talker)
 
 
 def _speech(
-    body: ChatRequest, served: Served, seed: int, settings: Settings
+    body: ChatRequest, served: ServedModel, seed: int, settings: Settings
 ) -> tuple[VoiceSpec, TalkerParams] | tuple[None, None]:
     if not body.wants_audio:
         return None, None
@@ -104,27 +106,15 @@ def _speech(
         raise RefusedError(missing("audio"))
     check_reply_audio(body.audio, served, stream=bool(body.stream))
     voice = served.voices.resolve(body.audio.voice, "audio.voice")
-    return voice, speech_options(voice, body.audio, settings, seed=seed, where="audio.")
-
-
-def _sampling(body: ChatRequest, seed: int, prompts: ChatPrompts) -> Sampling:
-    return Sampling(
-        seed=seed,
-        temperature=DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
-        top_p=1.0 if body.top_p is None else body.top_p,
-        top_k=body.top_k or 0,
-        frequency_penalty=body.frequency_penalty or 0.0,
-        presence_penalty=body.presence_penalty or 0.0,
-        bias=bias_of(body.logit_bias, prompts),
-    )
+    return voice, speech_options(voice, body.audio, settings, seed=seed, param_prefix="audio.")
 
 
 async def _schema(body: ChatRequest, prompts: ChatPrompts) -> str | None:
-    asked = body.response_format
-    if asked is None:
+    response_format = body.response_format
+    if response_format is None:
         return None
-    schema = None if asked.json_schema is None else asked.json_schema.schema_
-    param = "response_format.json_schema"
-    if asked.json_schema is not None:
-        param += ".schema"
-    return await schema_of(asked.type, schema, param, prompts)
+    if response_format.json_schema is None:
+        schema, param = None, "response_format.json_schema"
+    else:
+        schema, param = response_format.json_schema.schema_, "response_format.json_schema.schema"
+    return await schema_of(response_format.type, schema, param, prompts)

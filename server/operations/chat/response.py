@@ -1,90 +1,36 @@
-"""The response that runs a planned chat: events or one JSON body."""
+"""The HTTP response that runs a planned chat: chunks, or one JSON body."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from starlette.responses import Response
-
-from server.http.live_response import GuardedSend, LiveResponse, never
-from server.http.sse import send_events
-from server.operations.chat.chunks import Chunks, usage_chunk
-from server.operations.chat.ids import ReplyNames, new_names
-from server.operations.chat.stream import AudioScript, TextScript
-from server.operations.chat.whole import whole_reply
-from server.operations.shared.choices import Script, choice_frames
-from server.operations.shared.usage import Tally
+from server.operations.chat.events import chat_events
+from server.operations.chat.reply_ids import new_reply_ids
+from server.operations.chat.whole import whole_chat
+from server.operations.shared.response import event_reply, json_reply, planned_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import Scope
-
     from server.config.settings import Settings
+    from server.http.live_response import LiveResponse
     from server.operations.chat.plan import ChatPlan
     from server.operations.shared.expiring_store import ExpiringStore
-    from server.serving.outputs import Outputs
-
-    Keep = Callable[[int, str], None]
 
 
 def chat_response(
     plan: ChatPlan, settings: Settings, transcripts: ExpiringStore[str], key: str = ""
 ) -> LiveResponse:
-    """The response of a plan, on the account of `key`. `transcripts` keeps what was spoken, by the
-    audio's id."""
-    names = new_names(plan.served.pipeline.model_id, len(plan.requests))
-    keep = partial(_keep, transcripts, names)
-    whole = partial(_send_whole, plan, names, keep)
-    reply = partial(_send_chunks, plan, names, keep, settings.ping_s) if plan.stream else whole
-    return LiveResponse(
-        plan.served.open(plan.requests, plan.deadline_s, key),
-        reply,
-        settings.stall_s,
-    )
+    """The response to a plan. `transcripts` stores the text of spoken choices by their audio id.
 
+    `key` is the caller's API key.
+    """
+    ids = new_reply_ids(plan.served.pipeline.model_id, len(plan.requests))
 
-def _keep(transcripts: ExpiringStore[str], names: ReplyNames, index: int, text: str) -> None:
-    transcripts.put(names.audio_ids[index], text, len(text), names.expires_at)
+    def store(index: int, transcript: str) -> None:
+        transcripts.put(ids.audio_ids[index], transcript, len(transcript), ids.expires_at)
 
-
-async def _send_whole(
-    plan: ChatPlan, names: ReplyNames, keep: Keep, outputs: Outputs, scope: Scope, send: GuardedSend
-) -> None:
-    completion = await whole_reply(outputs, names, plan, keep)
-    response = Response(completion.wire(), media_type="application/json")
-    await response(scope, never, send)
-
-
-async def _send_chunks(
-    plan: ChatPlan,
-    names: ReplyNames,
-    keep: Keep,
-    ping_s: float,
-    outputs: Outputs,
-    scope: Scope,
-    send: GuardedSend,
-) -> None:
-    scripts = [_script(plan, names, keep, index) for index in range(len(plan.requests))]
-    tally = Tally(len(scripts), per_prompt=len(scripts))
-    usage_frame = partial(_usage_frame, names, tally) if plan.include_usage else None
-    await send_events(choice_frames(outputs, scripts, tally, usage_frame), scope, send, ping_s)
-
-
-def _script(plan: ChatPlan, names: ReplyNames, keep: Keep, index: int) -> Script:
-    chunks = Chunks(names, index, include_usage=plan.include_usage)
-    if plan.audio_format is None:
-        return TextScript(chunks)
-    return AudioScript(
-        chunks,
-        names.audio_ids[index],
-        names.expires_at,
-        partial(keep, index),
-        plan.language,
-        captions=plan.captions,
-    )
-
-
-def _usage_frame(names: ReplyNames, tally: Tally) -> bytes:
-    return usage_chunk(names, tally.usage)
+    if plan.stream:
+        reply = event_reply(partial(chat_events, plan, ids, store), settings.ping_s)
+    else:
+        reply = json_reply(partial(whole_chat, plan, ids, store))
+    return planned_response(plan, reply, settings, key)

@@ -1,4 +1,4 @@
-"""What a chat may not ask for: checks beyond the shape of the request, each naming its field."""
+"""Checks of a chat request beyond the shape of its JSON. Each names the field at fault."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ if TYPE_CHECKING:
     from openapi.chat.message import ChatMessage
     from openapi.chat.request import ChatRequest, ReplyAudio
     from server.operations.shared.expiring_store import ExpiringStore
-    from server.serving.served import Served
+    from server.serving.served import ServedModel
 
-# The template knows three roles. What a tool said is told to the model as the user's words.
+# The models' templates have three roles. The model reads a tool's result as the user's words.
 TEMPLATE_ROLES = {"developer": "system", "tool": "user", "function": "user"}
 STREAMED_FORMATS = ("pcm16",)
 
 
 def check_options(body: ChatRequest) -> None:
-    """Refuse options that need another one, or that are not there. Raises RefusedError."""
+    """Refuse tools, and options that need another one. Raises RefusedError."""
     refuse_tools(body.tools, body.tool_choice, "tools", "tool_choice")
     refuse_tools(body.functions, body.function_call, "functions", "function_call")
     if body.top_logprobs is not None and not body.logprobs:
         message = "'top_logprobs' is only allowed with 'logprobs'."
         raise RefusedError(Problem(message, "top_logprobs"))
-    if body.stream_options is not None and not body.stream:
-        message = "'stream_options' is only allowed with 'stream'."
-        raise RefusedError(Problem(message, "stream_options"))
 
 
-def check_reply_audio(audio: ReplyAudio, served: Served, *, stream: bool) -> None:
-    """Refuse sound that the model does not make, or not in a stream. Raises RefusedError."""
+def check_reply_audio(audio: ReplyAudio, served: ServedModel, *, stream: bool) -> None:
+    """Refuse audio of a model without voices, and formats that cannot be streamed.
+
+    Raises RefusedError.
+    """
     if not served.speaks:
-        raise RefusedError(unsupported("modalities", "This model replies in text only."))
+        message = "Unsupported value: 'modalities': this model replies in text only."
+        raise RefusedError(unsupported("modalities", message))
     if not stream or audio.format in STREAMED_FORMATS:
         return
     names = ", ".join(f"'{name}'" for name in STREAMED_FORMATS)
@@ -57,12 +58,12 @@ def turns_of(
     )
 
 
-def _turn(message: ChatMessage, where: str, transcripts: ExpiringStore[str]) -> Message:
+def _turn(message: ChatMessage, param: str, transcripts: ExpiringStore[str]) -> Message:
     if message.audio is not None:
-        spoken = _transcript(message.audio.id, f"{where}.audio.id", transcripts)
-        return Message("assistant", message.text or spoken)
+        transcript = _transcript(message.audio.id, f"{param}.audio.id", transcripts)
+        return Message("assistant", message.text or transcript)
     if message.content is None and message.role != "assistant":
-        raise RefusedError(missing(f"{where}.content"))
+        raise RefusedError(missing(f"{param}.content"))
     return Message(TEMPLATE_ROLES.get(message.role, message.role), message.text)
 
 

@@ -1,4 +1,4 @@
-"""A chat completion in one JSON body, sent when everything is there."""
+"""A chat reply in one JSON body, sent when all choices are complete."""
 
 from __future__ import annotations
 
@@ -11,106 +11,106 @@ from pybase64 import b64encode
 from openapi.chat.response import ChatCompletion, Choice, ReplyMessage, SpokenReply
 from server.encoding.formats import whole_file
 from server.encoding.pcm import pcm
-from server.operations.chat.ids import FINGERPRINT
-from server.operations.chat.logprobs import logprobs_of
-from server.operations.shared.captions import whole_captions
-from server.operations.shared.unspoken import UnspokenLetters
-from server.operations.shared.usage import Tally
+from server.operations.shared.captions import merged_pieces
+from server.operations.shared.ids import SYSTEM_FINGERPRINT
+from server.operations.shared.logprobs import logprobs_of
+from server.operations.shared.unspoken_letters import UnspokenLetters
+from server.operations.shared.usage import UsageCounter
 from stages.contract.messages import AudioChunk, TextChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from openapi.chat.logprobs import ChoiceLogprobs
-    from openapi.chat.response import FinishReason
-    from server.operations.chat.ids import ReplyNames
     from server.operations.chat.plan import ChatPlan
+    from server.operations.chat.reply_ids import ReplyIds
     from server.serving.outputs import Outputs
     from stages.contract.messages import Caption, TokenScore
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """One choice."""
+class _CollectedChoice:
+    """What the outputs of one choice add up to."""
 
-    text: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     scores: list[TokenScore] = field(default_factory=list)
-    sound: bytearray = field(default_factory=bytearray)
+    samples: bytearray = field(default_factory=bytearray)
     captions: list[Caption] = field(default_factory=list)
 
-    def take(self, data: Any) -> None:
+    def add(self, data: Any) -> None:
         if isinstance(data, TextChunk):
-            self.text.append(data.text)
+            self.texts.append(data.text)
             self.scores += data.scores
         elif isinstance(data, AudioChunk):
-            self.sound += pcm(data)
+            self.samples += pcm(data)
             self.captions += data.captions
 
 
-async def whole_reply(
-    outputs: Outputs, names: ReplyNames, plan: ChatPlan, keep: Callable[[int, str], None]
+async def whole_chat(
+    plan: ChatPlan, ids: ReplyIds, store: Callable[[int, str], None], outputs: Outputs
 ) -> ChatCompletion:
-    """Collect all outputs. Raises the request's error. `keep` gets the transcript of each choice
-    that is spoken."""
-    gathered = [_Gathered() for _ in names.audio_ids]
-    tally = Tally(len(gathered), per_prompt=len(gathered))
+    """The body, once all outputs were read. Raises the error of a request that failed.
+
+    `store` is called with the index and the transcript of each spoken choice.
+    """
+    collected = [_CollectedChoice() for _ in plan.requests]
+    usage = UsageCounter(len(collected), num_per_prompt=len(collected))
     async for output in outputs.of_group():
-        tally.note(output)
-        gathered[output.index].take(output.data)
+        usage.add(output)
+        collected[output.index].add(output.data)
     choices = []
-    for index, one in enumerate(gathered):
-        text = "".join(one.text)
+    for index, choice in enumerate(collected):
+        text = "".join(choice.texts)
         if plan.audio_format is None:
-            message = _written(text)
+            message = _text_message(text)
         else:
-            keep(index, text)
-            file = await anyio.to_thread.run_sync(whole_file, bytes(one.sound), plan.audio_format)
-            message = _spoken(_reply(text, file, names, index, one, plan))
-        logprobs = logprobs_of(one.scores) if one.scores else None
-        choices.append(_choice(index, message, tally.finish_reason(index), logprobs))
-    return _completion(choices, tally, names)
+            store(index, text)
+            samples = bytes(choice.samples)
+            file = await anyio.to_thread.run_sync(whole_file, samples, plan.audio_format)
+            audio = SpokenReply(
+                id=ids.audio_ids[index],
+                data=b64encode(file).decode(),
+                expires_at=ids.expires_at,
+                transcript=text,
+            )
+            message = _audio_message(_with_extras(audio, choice, plan))
+        choices.append(
+            Choice(
+                index=index,
+                message=message,
+                logprobs=logprobs_of(choice.scores) if choice.scores else None,
+                finish_reason=usage.finish_reason(index),
+            )
+        )
+    return _completion(choices, usage, ids)
 
 
-def _written(text: str) -> ReplyMessage:
+def _text_message(text: str) -> ReplyMessage:
     return ReplyMessage(role="assistant", content=text, refusal=None, annotations=[])
 
 
-def _reply(
-    transcript: str, file: bytes, names: ReplyNames, index: int, one: _Gathered, plan: ChatPlan
-) -> SpokenReply:
-    unspoken = UnspokenLetters(plan.language)
-    unspoken.note(transcript)
-    audio = SpokenReply(
-        id=names.audio_ids[index],
-        data=b64encode(file).decode(),
-        expires_at=names.expires_at,
-        transcript=transcript,
-    )
+def _audio_message(audio: SpokenReply) -> ReplyMessage:
+    return ReplyMessage(role="assistant", content=None, refusal=None, audio=audio, annotations=[])
+
+
+def _with_extras(audio: SpokenReply, choice: _CollectedChoice, plan: ChatPlan) -> SpokenReply:
+    """`audio` with the fields that only some replies have: `captions` and `unspoken`."""
     if plan.captions:
-        audio = audio.model_copy(update={"captions": whole_captions(one.captions)})
+        audio = audio.model_copy(update={"captions": merged_pieces(choice.captions)})
+    unspoken = UnspokenLetters(plan.language)
+    unspoken.add(audio.transcript)
     if unspoken.report is not None:
         audio = audio.model_copy(update={"unspoken": unspoken.report})
     return audio
 
 
-def _spoken(audio: SpokenReply) -> ReplyMessage:
-    return ReplyMessage(role="assistant", content=None, refusal=None, audio=audio, annotations=[])
-
-
-def _choice(
-    index: int, message: ReplyMessage, reason: FinishReason, logprobs: ChoiceLogprobs | None
-) -> Choice:
-    return Choice(index=index, message=message, logprobs=logprobs, finish_reason=reason)
-
-
-def _completion(choices: list[Choice], tally: Tally, names: ReplyNames) -> ChatCompletion:
+def _completion(choices: list[Choice], usage: UsageCounter, ids: ReplyIds) -> ChatCompletion:
     return ChatCompletion(
-        id=names.completion_id,
+        id=ids.completion_id,
         object="chat.completion",
-        created=names.created,
-        model=names.model,
+        created=ids.created,
+        model=ids.model,
         choices=choices,
-        usage=tally.usage,
+        usage=usage.usage,
         service_tier="default",
-        system_fingerprint=FINGERPRINT,
+        system_fingerprint=SYSTEM_FINGERPRINT,
     )

@@ -1,1 +1,1 @@
-"""Completions of bare prompts: a request checked and planned, and its answer."""
+"""`POST /v1/completions`: plans completions, and replies in one JSON body or in events."""

@@ -1,5 +1,8 @@
-"""A request for completions, checked, as what the thinker runs. Choice `i * n + j` is the j-th of
-prompt `i`; with one seed for all prompts, each prompt has the answers that it would have alone."""
+"""Checks a completion request and turns it into what the thinker runs.
+
+Choice `i * n + j` is the `j`-th choice of prompt `i`. Each prompt starts from the same seed, so its
+choices are the same as if it were sent alone.
+"""
 
 from __future__ import annotations
 
@@ -10,79 +13,81 @@ import anyio
 
 from openapi.problems import Problem, unsupported
 from server.errors import RefusedError
-from server.operations.shared.seed import seed_of
+from server.operations.shared.plan import Plan, deadline_of
+from server.operations.shared.seed import choice_seed
 from server.operations.shared.text_options import (
-    DEFAULT_TEMPERATURE,
-    bias_of,
-    check_places,
-    check_stops,
+    check_num_choices,
     reply_limit,
-    seed_after,
-    writer_of,
+    sampling_with_penalties,
+    stop_strings,
+    text_model_of,
+    wants_usage,
 )
 from stages.contract.messages import Request, Sampling, ThinkerParams
 
 if TYPE_CHECKING:
     from openapi.completions.request import CompletionRequest, Prompt
-    from server.serving.served import Served
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
 DEFAULT_MAX_TOKENS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionPlan:
-    """Requests that nothing is wrong with. `echoes`: the text that each choice begins with."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionPlan(Plan):
+    """Checked prompts, with `num_per_prompt` requests for each of them.
 
-    served: Served
-    requests: tuple[Request, ...]
-    per_prompt: int
-    echoes: tuple[str, ...]
-    stream: bool
+    `echoes` has the text that each choice repeats before its own.
+    """
+
     include_usage: bool
-    deadline_s: float
+    num_per_prompt: int
+    echoes: tuple[str, ...]
 
 
 async def plan_completion(service: Service, body: CompletionRequest) -> CompletionPlan:
-    """Check everything that can be checked. Raises RefusedError, UnavailableError."""
-    served, prompts = writer_of(service, body.model, "v1/completions")
-    settings = service.settings
+    """Check a request and plan it. Raises RefusedError, UnavailableError."""
+    served, prompts = text_model_of(service, body.model, "v1/completions")
+    include_usage = wants_usage(body)
     _check_options(body)
-    per_prompt = body.n or 1
-    check_places(per_prompt, "n", service.admission.max_running)
-    check_places(per_prompt * len(body.prompt), "prompt", service.admission.max_running)
-    sampling = _sampling(body, prompts)
-    token_lists = await anyio.to_thread.run_sync(_token_lists, body, prompts)
-    requests = [
-        _request(body, tokens, replace(sampling, seed=seed_after(sampling.seed, j)), prompts)
-        for tokens in token_lists
-        for j in range(per_prompt)
+    num_per_prompt = body.n or 1
+    max_running = service.admission.max_running
+    check_num_choices(num_per_prompt, "n", max_running)
+    check_num_choices(num_per_prompt * len(body.prompt), "prompt", max_running)
+    sampling = sampling_with_penalties(body, prompts)
+    samplings = [
+        replace(sampling, seed=choice_seed(sampling.seed, j)) for j in range(num_per_prompt)
     ]
-    echoes = [_echo(body, prompt, prompts) for prompt in body.prompt for _ in range(per_prompt)]
+    token_lists = await anyio.to_thread.run_sync(_token_lists, body, prompts)
     return CompletionPlan(
-        served,
-        tuple(requests),
-        per_prompt,
-        tuple(echoes),
-        bool(body.stream),
-        body.stream_options is not None and bool(body.stream_options.include_usage),
-        min(body.timeout_s or settings.deadline_s, settings.deadline_s),
+        served=served,
+        requests=tuple(
+            _request(body, tokens, sampling, prompts)
+            for tokens in token_lists
+            for sampling in samplings
+        ),
+        stream=bool(body.stream),
+        deadline_s=deadline_of(body.timeout_s, service.settings),
+        include_usage=include_usage,
+        num_per_prompt=num_per_prompt,
+        echoes=tuple(
+            _echo(body, prompt, prompts) for prompt in body.prompt for _ in range(num_per_prompt)
+        ),
     )
 
 
 def _check_options(body: CompletionRequest) -> None:
-    if body.stream_options is not None and not body.stream:
-        message = "'stream_options' is only allowed with 'stream'."
-        raise RefusedError(Problem(message, "stream_options"))
     if (body.best_of or 1) not in (1, body.n):
-        message = "Unsupported value: 'best_of' must be 1, or 'n': no choice is left out."
+        message = "Unsupported value: 'best_of' must be 1 or equal to 'n'."
         raise RefusedError(unsupported("best_of", message))
     if body.suffix:
-        message = "Unsupported parameter: 'suffix': this model does not fill in text."
+        message = "Unsupported parameter: 'suffix': this model cannot insert text before a suffix."
         raise RefusedError(unsupported("suffix", message))
     if body.echo and body.logprobs is not None:
-        message = "Unsupported value: 'echo' with 'logprobs': a prompt's tokens are not scored."
+        message = (
+            "Unsupported value: 'echo' cannot be combined with 'logprobs': "
+            "the tokens of the prompt have no log probabilities."
+        )
         raise RefusedError(unsupported("echo", message))
 
 
@@ -93,11 +98,12 @@ def _token_lists(body: CompletionRequest, prompts: ChatPrompts) -> list[tuple[in
 def _tokens(prompt: Prompt, prompts: ChatPrompts) -> tuple[int, ...]:
     tokens = prompts.encode(prompt) if isinstance(prompt, str) else prompt
     if not tokens:
-        raise RefusedError(Problem("Invalid 'prompt': it is empty.", "prompt", "invalid_value"))
+        message = "Invalid 'prompt': it must not be empty."
+        raise RefusedError(Problem(message, "prompt", "invalid_value"))
     if not (min(tokens) >= 0 and max(tokens) < prompts.num_tokens):
         message = (
-            "Invalid 'prompt': it has a token that this model does not know. "
-            f"Its tokens are numbered from 0 to {prompts.num_tokens - 1}."
+            "Invalid 'prompt': each token must be a token id of this model, "
+            f"from 0 to {prompts.num_tokens - 1}."
         )
         raise RefusedError(Problem(message, "prompt", "invalid_value"))
     return tokens
@@ -107,19 +113,8 @@ def _request(
     body: CompletionRequest, tokens: tuple[int, ...], sampling: Sampling, prompts: ChatPrompts
 ) -> Request:
     limit = reply_limit(body.max_tokens, len(tokens), prompts, "prompt", DEFAULT_MAX_TOKENS)
-    return Request((ThinkerParams(tokens, sampling, limit, check_stops(body.stop), body.logprobs),))
-
-
-def _sampling(body: CompletionRequest, prompts: ChatPrompts) -> Sampling:
-    return Sampling(
-        seed=seed_of(body.seed),
-        temperature=DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
-        top_p=1.0 if body.top_p is None else body.top_p,
-        top_k=body.top_k or 0,
-        frequency_penalty=body.frequency_penalty or 0.0,
-        presence_penalty=body.presence_penalty or 0.0,
-        bias=bias_of(body.logit_bias, prompts),
-    )
+    stop = stop_strings(body.stop)
+    return Request((ThinkerParams(tokens, sampling, limit, stop, body.logprobs),))
 
 
 def _echo(body: CompletionRequest, prompt: Prompt, prompts: ChatPrompts) -> str:

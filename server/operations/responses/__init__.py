@@ -1,1 +1,1 @@
-"""Responses, in text: a request checked and planned, its answer, and what is kept of it."""
+"""`POST /v1/responses`, text only: plans a response, sends it, and stores it for later requests."""

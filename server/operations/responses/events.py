@@ -1,13 +1,8 @@
-"""A response as it is made: its states, and its events in the order that is promised.
-
-Sends nothing and waits for nothing: outputs in, frames or the finished object out.
-"""
+"""A response as server-sent events, in the order that `openapi/responses/events.py` promises."""
 
 from __future__ import annotations
 
-import secrets
-import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from openapi.responses.events import (
     ContentPartEvent,
@@ -17,168 +12,128 @@ from openapi.responses.events import (
     ResponseErrorEvent,
     ResponseStateEvent,
 )
-from openapi.responses.response import (
-    IncompleteDetails,
-    InputDetails,
-    OutputDetails,
-    OutputMessage,
-    OutputText,
-    ResponseUsage,
-)
 from server.http.sse import named_event
-from server.operations.chat.logprobs import token_logprob
-from stages.contract.messages import TextChunk, TextEnd
+from server.operations.responses.whole import CollectedResponse
+from stages.contract.messages import TextChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
-    from openapi.chat.logprobs import TokenLogprob
     from openapi.errors import ErrorEnvelope
     from openapi.responses.events import ResponseEvent
     from openapi.responses.response import ResponseObject
+    from server.operations.responses.plan import ResponsePlan
+    from server.operations.responses.stored import StoredResponse
+    from server.operations.responses.whole import MessageStatus
+    from server.operations.shared.expiring_store import ExpiringStore
+    from server.serving.outputs import Outputs
 
-    MessageStatus = Literal["in_progress", "completed", "incomplete"]
+
+async def response_events(
+    events: ResponseEvents, stored: ExpiringStore[StoredResponse], outputs: Outputs
+) -> AsyncGenerator[bytes]:
+    """All events of a response. It is stored before the event that completes it.
+
+    The first event waits for the first output. Raises the error of a request that failed.
+    """
+    is_started = False
+    async for data in outputs:
+        if not is_started:
+            for event in events.start():
+                yield event
+            is_started = True
+        if event := events.feed(data):
+            yield event
+    for event in events.finish(stored):
+        yield event
 
 
-class ResponseScript:
-    """Takes the data of the request's outputs; `finished` is then the response."""
+class ResponseEvents:
+    """Turns the outputs of a request into framed events, numbered from 0."""
 
-    def __init__(self, begun: ResponseObject) -> None:
-        self._begun = begun
-        self._message_id = f"msg_{secrets.token_hex(24)}"
-        self._text: list[str] = []
-        self._logprobs: list[TokenLogprob] = []
-        self._end = TextEnd("stop", 0, 0)
-        self._number = 0
+    def __init__(self, plan: ResponsePlan) -> None:
+        self._collected = CollectedResponse(plan)
+        self._sequence_number = 0
 
-    def first(self) -> Iterator[bytes]:
-        """Everything before the first text."""
-        yield self._state("response.created", self._begun)
-        yield self._state("response.in_progress", self._begun)
-        yield self._item("response.output_item.added", "in_progress")
-        yield self._part("response.content_part.added")
+    def start(self) -> Iterator[bytes]:
+        """The events before the first text."""
+        initial = self._collected.initial
+        yield self._state_event("response.created", initial)
+        yield self._state_event("response.in_progress", initial)
+        yield self._item_event("response.output_item.added", "in_progress")
+        yield self._part_event("response.content_part.added")
 
-    def take(self, data: Any) -> Iterator[bytes]:
-        """What one output becomes."""
-        if isinstance(data, TextEnd):
-            self._end = data
-        elif isinstance(data, TextChunk) and (data.text or data.scores):
-            logprobs = [token_logprob(score) for score in data.scores]
-            self._text.append(data.text)
-            self._logprobs += logprobs
-            yield self._frame(
-                OutputTextDelta(
-                    type="response.output_text.delta",
-                    item_id=self._message_id,
-                    output_index=0,
-                    content_index=0,
-                    delta=data.text,
-                    logprobs=logprobs,
-                    sequence_number=self._number,
-                )
-            )
-
-    def last(self, finished: ResponseObject) -> Iterator[bytes]:
-        """Everything after the last text."""
-        yield self._frame(
-            OutputTextDone(
-                type="response.output_text.done",
-                item_id=self._message_id,
+    def feed(self, data: Any) -> bytes:
+        """The event for the data of one output; empty if there is none."""
+        logprobs = self._collected.add(data)
+        if not (isinstance(data, TextChunk) and (data.text or logprobs)):
+            return b""
+        return self._event(
+            OutputTextDelta(
+                type="response.output_text.delta",
+                item_id=self._collected.message_id,
                 output_index=0,
                 content_index=0,
-                text=self.text,
-                logprobs=self._logprobs,
-                sequence_number=self._number,
+                delta=data.text,
+                logprobs=logprobs,
+                sequence_number=self._sequence_number,
             )
         )
-        yield self._part("response.content_part.done")
-        yield self._item("response.output_item.done", self._status)
-        yield self._state(f"response.{finished.status}", finished)
+
+    def finish(self, stored: ExpiringStore[StoredResponse]) -> Iterator[bytes]:
+        """The events after the last text. The response is stored first, if it is to be stored."""
+        collected = self._collected
+        response = collected.finish(stored)
+        yield self._event(
+            OutputTextDone(
+                type="response.output_text.done",
+                item_id=collected.message_id,
+                output_index=0,
+                content_index=0,
+                text=collected.text,
+                logprobs=collected.logprobs,
+                sequence_number=self._sequence_number,
+            )
+        )
+        yield self._part_event("response.content_part.done")
+        yield self._item_event("response.output_item.done", collected.status)
+        yield self._state_event(f"response.{response.status}", response)
 
     def failure(self, envelope: ErrorEnvelope) -> bytes:
-        """The event of a failure."""
+        """The last event of a response that failed."""
         error = envelope.error
-        return self._frame(
+        return self._event(
             ResponseErrorEvent(
                 type="error",
                 code=error.code,
                 message=error.message,
                 param=error.param,
-                sequence_number=self._number,
+                sequence_number=self._sequence_number,
             )
         )
 
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._text)
+    def _state_event(self, kind: Any, response: ResponseObject) -> bytes:
+        number = self._sequence_number
+        return self._event(ResponseStateEvent(type=kind, response=response, sequence_number=number))
 
-    def finished(self) -> ResponseObject:
-        """The response once the last output was taken."""
-        cut = self._status == "incomplete"
-        end = self._end
-        usage = ResponseUsage(
-            input_tokens=end.prompt_tokens,
-            input_tokens_details=InputDetails(
-                cached_tokens=end.cached_tokens, cache_write_tokens=0
-            ),
-            output_tokens=end.completion_tokens,
-            output_tokens_details=OutputDetails(reasoning_tokens=0),
-            total_tokens=end.prompt_tokens + end.completion_tokens,
-        )
-        return self._begun.model_copy(
-            update={
-                "status": self._status,
-                "completed_at": None if cut else int(time.time()),
-                "incomplete_details": IncompleteDetails(reason="max_output_tokens")
-                if cut
-                else None,
-                "output": [self._message(self._status)],
-                "usage": usage,
-            }
+    def _item_event(self, kind: Any, status: MessageStatus) -> bytes:
+        item, number = self._collected.message(status), self._sequence_number
+        return self._event(
+            OutputItemEvent(type=kind, output_index=0, item=item, sequence_number=number)
         )
 
-    @property
-    def _status(self) -> MessageStatus:
-        return "incomplete" if self._end.finish_reason == "length" else "completed"
-
-    def _content(self) -> OutputText:
-        return OutputText(
-            type="output_text", text=self.text, annotations=[], logprobs=self._logprobs
-        )
-
-    def _message(self, status: MessageStatus) -> OutputMessage:
-        return OutputMessage(
-            id=self._message_id,
-            type="message",
-            status=status,
-            role="assistant",
-            content=[] if status == "in_progress" else [self._content()],
-        )
-
-    def _state(self, kind: Any, response: ResponseObject) -> bytes:
-        return self._frame(
-            ResponseStateEvent(type=kind, response=response, sequence_number=self._number)
-        )
-
-    def _item(self, kind: Any, status: MessageStatus) -> bytes:
-        item = self._message(status)
-        return self._frame(
-            OutputItemEvent(type=kind, output_index=0, item=item, sequence_number=self._number)
-        )
-
-    def _part(self, kind: Any) -> bytes:
-        return self._frame(
+    def _part_event(self, kind: Any) -> bytes:
+        return self._event(
             ContentPartEvent(
                 type=kind,
-                item_id=self._message_id,
+                item_id=self._collected.message_id,
                 output_index=0,
                 content_index=0,
-                part=self._content(),
-                sequence_number=self._number,
+                part=self._collected.content(),
+                sequence_number=self._sequence_number,
             )
         )
 
-    def _frame(self, event: ResponseEvent) -> bytes:
-        self._number += 1
+    def _event(self, event: ResponseEvent) -> bytes:
+        self._sequence_number += 1
         return named_event(event.type, event.wire())

@@ -1,11 +1,11 @@
-"""A request for a response, checked, as what the thinker runs.
+"""Checks a request for a response and turns it into what the thinker runs.
 
-A stored response can be gone on from: its turns, without its instructions, come before the input.
+A request can continue from a stored response. The earlier turns, without their instructions, then
+come before the input.
 """
 
 from __future__ import annotations
 
-import secrets
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,73 +15,62 @@ import anyio
 from openapi.problems import Problem, unsupported
 from openapi.responses.response import ResponseObject
 from server.errors import RefusedError
-from server.operations.shared.seed import seed_of
+from server.operations.shared.ids import new_id
+from server.operations.shared.plan import Plan, deadline_of
 from server.operations.shared.text_options import (
-    DEFAULT_TEMPERATURE,
     refuse_tools,
     reply_limit,
+    sampling_of,
     schema_of,
-    writer_of,
+    text_model_of,
 )
-from stages.contract.messages import Request, Sampling, ThinkerParams
+from stages.contract.messages import Request, ThinkerParams
 from stages.contract.pipeline import Message
 
 if TYPE_CHECKING:
     from openapi.responses.request import ResponseRequest, TextFormat
+    from server.operations.responses.stored import StoredResponse
     from server.operations.shared.expiring_store import ExpiringStore
-    from server.serving.served import Served
     from server.serving.service import Service
+    from stages.contract.messages import Sampling
     from stages.contract.pipeline import ChatPrompts
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResponse:
-    """A response that can be asked for again, and the turns that led to it, its own the last."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponsePlan(Plan):
+    """A checked request. `initial` is the response before it has any output.
 
-    response: ResponseObject
+    `turns` is the conversation so far, without instructions.
+    """
+
+    initial: ResponseObject
     turns: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ResponsePlan:
-    """A request that nothing is wrong with. `begun` is the response before anything of it is."""
-
-    served: Served
-    request: Request
-    begun: ResponseObject
-    turns: tuple[Message, ...]
-    stream: bool
-    deadline_s: float
 
 
 async def plan_response(
     service: Service, body: ResponseRequest, stored: ExpiringStore[StoredResponse]
 ) -> ResponsePlan:
-    """Check everything that can be checked. Raises RefusedError, UnavailableError."""
-    served, prompts = writer_of(service, body.model, "v1/responses")
+    """Check a request and plan it. Raises RefusedError, UnavailableError."""
+    served, prompts = text_model_of(service, body.model, "v1/responses")
     settings = service.settings
     _check_options(body)
-    turns = (*_earlier(body.previous_response_id, stored), *_turns(body))
+    turns = (*_earlier_turns(body.previous_response_id, stored), *_input_turns(body))
     system = (Message("system", body.instructions),) if body.instructions else ()
     prompt = await anyio.to_thread.run_sync(prompts.tokenize, (*system, *turns))
     limit = reply_limit(
         body.max_output_tokens, len(prompt), prompts, "input", settings.max_reply_tokens
     )
-    sampling = Sampling(
-        seed=seed_of(body.seed),
-        temperature=DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
-        top_p=1.0 if body.top_p is None else body.top_p,
-        top_k=body.top_k or 0,
-    )
-    shape = body.text.format if body.text is not None else None
-    schema = await _schema(shape, prompts)
+    sampling = sampling_of(body)
+    text_format = body.text.format if body.text is not None else None
+    schema = await _schema(text_format, prompts)
+    thinker = ThinkerParams(prompt, sampling, limit, (), body.num_top_logprobs, schema)
     return ResponsePlan(
-        served,
-        Request((ThinkerParams(prompt, sampling, limit, (), body.num_top, schema),)),
-        _begun(body, served.pipeline.model_id, sampling, shape),
-        turns,
-        bool(body.stream),
-        min(body.timeout_s or settings.deadline_s, settings.deadline_s),
+        served=served,
+        requests=(Request((thinker,)),),
+        stream=bool(body.stream),
+        deadline_s=deadline_of(body.timeout_s, settings),
+        initial=_initial(body, served.pipeline.model_id, sampling, text_format),
+        turns=turns,
     )
 
 
@@ -92,39 +81,44 @@ def _check_options(body: ResponseRequest) -> None:
         "prompt": body.prompt,
         "background": body.background,
     }
-    for name, asked in unavailable.items():
-        if asked:
-            message = f"Unsupported parameter: '{name}' is not available."
+    for name, requested in unavailable.items():
+        if requested:
+            message = f"Unsupported parameter: '{name}' is not available on this server."
             raise RefusedError(unsupported(name, message))
 
 
-def _earlier(response_id: str | None, stored: ExpiringStore[StoredResponse]) -> tuple[Message, ...]:
+def _earlier_turns(
+    response_id: str | None, stored: ExpiringStore[StoredResponse]
+) -> tuple[Message, ...]:
     if response_id is None:
         return ()
     if (found := stored.get(response_id)) is None:
-        message = "Previous response not found: there is none with this id, or it has expired."
+        message = (
+            "Previous response not found: no response with this 'previous_response_id' is stored, "
+            "or it has expired."
+        )
         raise RefusedError(Problem(message, "previous_response_id", "previous_response_not_found"))
     return found.turns
 
 
-def _turns(body: ResponseRequest) -> tuple[Message, ...]:
+def _input_turns(body: ResponseRequest) -> tuple[Message, ...]:
     return tuple(
         Message("system" if message.role == "developer" else message.role, message.text)
         for message in body.input
     )
 
 
-async def _schema(shape: TextFormat | None, prompts: ChatPrompts) -> str | None:
-    if shape is None:
+async def _schema(text_format: TextFormat | None, prompts: ChatPrompts) -> str | None:
+    if text_format is None:
         return None
-    return await schema_of(shape.type, shape.schema_, "text.format.schema", prompts)
+    return await schema_of(text_format.type, text_format.schema_, "text.format.schema", prompts)
 
 
-def _begun(
-    body: ResponseRequest, model: str, sampling: Sampling, shape: TextFormat | None
+def _initial(
+    body: ResponseRequest, model: str, sampling: Sampling, text_format: TextFormat | None
 ) -> ResponseObject:
     return ResponseObject(
-        id=f"resp_{secrets.token_hex(24)}",
+        id=new_id("resp_", 24),
         object="response",
         created_at=int(time.time()),
         completed_at=None,
@@ -140,22 +134,22 @@ def _begun(
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         top_logprobs=body.top_logprobs or 0,
-        text={"format": _shown(shape)},
+        text={"format": _format_in_reply(text_format)},
         metadata=body.metadata or {},
         usage=None,
         tool_choice="none" if body.tool_choice == "none" else "auto",
     )
 
 
-def _shown(shape: TextFormat | None) -> dict[str, Any]:
-    if shape is None or shape.type == "text":
+def _format_in_reply(text_format: TextFormat | None) -> dict[str, Any]:
+    if text_format is None or text_format.type == "text":
         return {"type": "text"}
-    if shape.type == "json_object":
+    if text_format.type == "json_object":
         return {"type": "json_object"}
     return {
         "type": "json_schema",
-        "name": shape.name or "schema",
+        "name": text_format.name or "schema",
         "description": None,
-        "schema": shape.schema_,
+        "schema": text_format.schema_,
         "strict": True,
     }

@@ -1,1 +1,1 @@
-"""What several operations need."""
+"""Code that several operations share."""

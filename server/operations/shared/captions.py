@@ -1,4 +1,7 @@
-"""What is heard when: on the wire, and as a WebVTT file."""
+"""Captions: which part of the text is spoken when, as JSON and as a WebVTT file.
+
+Stages give times in samples of the output. Clients get seconds.
+"""
 
 from __future__ import annotations
 
@@ -18,73 +21,75 @@ if TYPE_CHECKING:
     from stages.text.traced import Traced
 
 _PIECES = TypeAdapter(list[SpokenPiece])
-# A cue is lines until an empty one.
+# An empty line ends a cue, so line breaks become spaces.
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": " ", "\r": " "}
 
 
-def on_the_wire(captions: Iterable[Caption]) -> list[SpokenPiece]:
-    """Captions in samples as they are sent, in seconds."""
+def spoken_pieces(captions: Iterable[Caption]) -> list[SpokenPiece]:
+    """Captions as clients get them, with times in seconds."""
     return [
         SpokenPiece(
             start=caption.piece.start,
             end=caption.piece.end,
-            start_s=_seconds(caption.piece.begin),
-            end_s=_seconds(caption.piece.stop),
-            words=[_word(word) for word in caption.words],
+            start_s=_seconds(caption.piece.heard_from),
+            end_s=_seconds(caption.piece.heard_to),
+            words=[_spoken_word(word) for word in caption.words],
         )
         for caption in captions
     ]
 
 
 def captions_json(captions: Iterable[Caption]) -> bytes:
-    """`on_the_wire` as JSON."""
-    return _PIECES.dump_json(on_the_wire(captions))
+    """`spoken_pieces` as JSON."""
+    return _PIECES.dump_json(spoken_pieces(captions))
 
 
-def _word(mark: TextSpan) -> SpokenWord:
-    return SpokenWord(
-        start=mark.start,
-        end=mark.end,
-        start_s=_seconds(mark.begin),
-        end_s=_seconds(mark.stop),
-    )
+def merged_pieces(captions: Iterable[Caption]) -> list[SpokenPiece]:
+    """`spoken_pieces` with each piece once, with all its words."""
+    return spoken_pieces(_merged(captions))
 
 
-def _seconds(samples: int) -> float:
-    return round(samples / OUTPUT_RATE_HZ, 4)
+def webvtt(text: Traced, captions: Iterable[Caption]) -> str:
+    """A WebVTT file (W3C, https://www.w3.org/TR/webvtt1/).
 
-
-def webvtt(said: Traced, captions: Iterable[Caption]) -> str:
-    """A WebVTT file (W3C, https://www.w3.org/TR/webvtt1/): a cue for each piece, in it a time for
-    each word. `said` is the text as it is cleaned; of a piece that comes several times the words
-    are joined."""
-    cues = [_cue(said, one.piece, one.words) for one in _joined(captions)]
+    Each piece is a cue, and each word in it has a time. `text` is the text after cleaning.
+    """
+    cues = [_cue(text, caption.piece, caption.words) for caption in _merged(captions)]
     return "\n\n".join(["WEBVTT", *cues]) + "\n"
 
 
-def whole_captions(captions: Iterable[Caption]) -> list[SpokenPiece]:
-    """Each piece once, with all its words."""
-    return on_the_wire(_joined(captions))
+def _spoken_word(word: TextSpan) -> SpokenWord:
+    return SpokenWord(
+        start=word.start,
+        end=word.end,
+        start_s=_seconds(word.heard_from),
+        end_s=_seconds(word.heard_to),
+    )
 
 
-def _joined(captions: Iterable[Caption]) -> list[Caption]:
-    pieces: dict[TextSpan, list[TextSpan]] = {}
+def _seconds(num_samples: int) -> float:
+    return round(num_samples / OUTPUT_RATE_HZ, 4)
+
+
+def _merged(captions: Iterable[Caption]) -> list[Caption]:
+    """The captions with those of the same piece merged into one."""
+    words: dict[TextSpan, list[TextSpan]] = {}
     for caption in captions:
-        pieces.setdefault(caption.piece, []).extend(caption.words)
-    return [Caption(piece, tuple(words)) for piece, words in pieces.items()]
+        words.setdefault(caption.piece, []).extend(caption.words)
+    return [Caption(piece, tuple(of_piece)) for piece, of_piece in words.items()]
 
 
-def _cue(said: Traced, piece: TextSpan, words: Sequence[TextSpan]) -> str:
-    text, coming = "", deque(words)
-    begin, end = (bisect_left(said.starts, at) for at in (piece.start, piece.end))
-    for character, start in zip(said.text[begin:end], said.starts[begin:end], strict=True):
-        if coming and start >= coming[0].start:
-            word = coming.popleft()
-            text += f"<{_stamp(word.begin)}>" if word.begin > piece.begin else ""
+def _cue(source: Traced, piece: TextSpan, words: Sequence[TextSpan]) -> str:
+    text, remaining = "", deque(words)
+    first, last = (bisect_left(source.starts, at) for at in (piece.start, piece.end))
+    for character, start in zip(source.text[first:last], source.starts[first:last], strict=True):
+        if remaining and start >= remaining[0].start:
+            word = remaining.popleft()
+            text += f"<{_timestamp(word.heard_from)}>" if word.heard_from > piece.heard_from else ""
         text += _ESCAPED.get(character, character)
-    return f"{_stamp(piece.begin)} --> {_stamp(piece.stop)}\n{text.strip()}"
+    return f"{_timestamp(piece.heard_from)} --> {_timestamp(piece.heard_to)}\n{text.strip()}"
 
 
-def _stamp(samples: int) -> str:
-    ms = samples * 1000 // OUTPUT_RATE_HZ
+def _timestamp(num_samples: int) -> str:
+    ms = num_samples * 1000 // OUTPUT_RATE_HZ
     return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"

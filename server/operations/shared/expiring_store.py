@@ -1,7 +1,7 @@
-"""What clients may refer to later by an id: kept in memory until it expires.
+"""Values that clients may refer to later by an id, kept in memory until they expire.
 
-Bounded: of too much, the oldest goes. Ids are random and long, so knowing one is the right to use
-it. Belongs to the event loop.
+Memory is bounded: if there is too much, the oldest values are evicted. Ids are long and random, so
+whoever knows one may use it. Must be used from the event loop only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Item(Generic[ValueT]):
 
 
 class ExpiringStore(Generic[ValueT]):
-    """Values by id. `num_chars` is about how much text a value holds."""
+    """Values by id, at most `max_items` with `max_chars` characters in all. `now`: Unix seconds."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ExpiringStore(Generic[ValueT]):
         self._num_chars = 0
 
     def put(self, item_id: str, value: ValueT, num_chars: int, expires_at: float) -> None:
-        """Keep a value under an id that was not used before."""
+        """Keep a value of about `num_chars` characters of text. `item_id` must be new."""
         self._items[item_id] = _Item(value, num_chars, expires_at)
         self._num_chars += num_chars
         while len(self._items) > self._max_items or self._num_chars > self._max_chars:
@@ -51,7 +51,7 @@ class ExpiringStore(Generic[ValueT]):
             self._num_chars -= oldest.num_chars
 
     def get(self, item_id: str) -> ValueT | None:
-        """The value, or None where there is none, or none any more."""
+        """The value; None if there is none, or if it has expired."""
         item = self._items.get(item_id)
         if item is None:
             return None
@@ -61,7 +61,7 @@ class ExpiringStore(Generic[ValueT]):
         return item.value
 
     def drop(self, item_id: str) -> bool:
-        """Forget a value; whether there was one."""
+        """Delete a value. Returns whether there was one."""
         item = self._items.pop(item_id, None)
         if item is not None:
             self._num_chars -= item.num_chars

@@ -1,91 +1,125 @@
-"""What is checked alike of every request to a model that writes, whatever its URL.
+"""Checks that all requests to a text model share, whatever their endpoint.
 
-Each check raises RefusedError naming the field at fault.
+Each check raises RefusedError, which names the field at fault.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
 from openapi.problems import Problem, missing, unsupported
 from server.errors import RefusedError
-from server.operations.shared.seed import SEED_MASK
+from server.operations.shared.seed import seed_of
+from stages.contract.messages import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from openapi.chat.request import ChatRequest
+    from openapi.completions.request import CompletionRequest
     from openapi.reply_format import FormatType
-    from server.serving.served import Served
+    from openapi.responses.request import ResponseRequest
+    from server.serving.served import ServedModel
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
-DEFAULT_TEMPERATURE = 0.2  # a small model; hotter, it rambles
+DEFAULT_TEMPERATURE = 0.2  # a small model rambles at a higher one
 MAX_TOKEN_DIGITS = 9
 MAX_SCHEMA_CHARS = 64 * 1024
 ANY_OBJECT = '{"type":"object"}'
 
 
-def writer_of(service: Service, name: str, url: str) -> tuple[Served, ChatPrompts]:
-    """A model that writes, and what is known of its tokens. Also raises UnavailableError."""
+def text_model_of(service: Service, name: str, endpoint: str) -> tuple[ServedModel, ChatPrompts]:
+    """The text model `name`, and its tokenizer. Also raises UnavailableError."""
     served = service.model(name)
     if (prompts := served.pipeline.prompts) is None:
-        message = f"The model '{name}' only speaks; it is not supported in {url}."
+        message = f"The model '{name}' only speaks; it is not supported in {endpoint}."
         raise RefusedError(Problem(message, "model", "model_not_supported"))
     return served, prompts
 
 
-def check_places(places: int, param: str, max_running: int) -> None:
-    """Refuse what could never be admitted: all choices of a request run at the same time."""
-    if places > max_running:
+def check_num_choices(num_choices: int, param: str, max_running: int) -> None:
+    """Refuse a call that admission could never start: all its choices run at the same time."""
+    if num_choices > max_running:
         message = (
             f"Invalid '{param}': this server runs at most {max_running} choices at once, "
-            f"but {places} were asked for."
+            f"but {num_choices} were requested."
         )
         raise RefusedError(Problem(message, param, "number_above_max_value"))
 
 
-def check_stops(stops: Sequence[str] | None) -> tuple[str, ...]:
-    """The stop strings, none of them empty."""
-    if "" in (stops or ()):
-        raise RefusedError(
-            Problem("Invalid 'stop': a stop sequence is empty.", "stop", "invalid_value")
-        )
-    return tuple(stops or ())
+def wants_usage(body: ChatRequest | CompletionRequest) -> bool:
+    """Whether a stream ends with its usage. Refuses `stream_options` without `stream`."""
+    if body.stream_options is None:
+        return False
+    if not body.stream:
+        message = "'stream_options' is only allowed with 'stream'."
+        raise RefusedError(Problem(message, "stream_options"))
+    return bool(body.stream_options.include_usage)
 
 
-def seed_after(seed: int, index: int) -> int:
-    """The seed of choice `index`: they are counted up from the one that was given."""
-    return (seed + index) & SEED_MASK
+def stop_strings(requested: Sequence[str] | None) -> tuple[str, ...]:
+    """The stop strings. Refuses empty ones."""
+    if "" in (requested or ()):
+        message = "Invalid 'stop': a stop sequence must not be empty."
+        raise RefusedError(Problem(message, "stop", "invalid_value"))
+    return tuple(requested or ())
 
 
-def bias_of(
-    asked: Mapping[str, float] | None, prompts: ChatPrompts
+def sampling_of(body: ChatRequest | CompletionRequest | ResponseRequest) -> Sampling:
+    """The sampling parameters that all three endpoints have."""
+    return Sampling(
+        seed=seed_of(body.seed),
+        temperature=DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
+        top_p=1.0 if body.top_p is None else body.top_p,
+        top_k=body.top_k or 0,
+    )
+
+
+def sampling_with_penalties(
+    body: ChatRequest | CompletionRequest, prompts: ChatPrompts
+) -> Sampling:
+    """`sampling_of` with the penalties and the bias of the request."""
+    return replace(
+        sampling_of(body),
+        frequency_penalty=body.frequency_penalty or 0.0,
+        presence_penalty=body.presence_penalty or 0.0,
+        bias=_logit_bias(body.logit_bias, prompts),
+    )
+
+
+def _logit_bias(
+    requested: Mapping[str, float] | None, prompts: ChatPrompts
 ) -> tuple[tuple[int, float], ...]:
-    """Pairs of a token and its bias."""
-    return tuple((_token_of(name, prompts), float(value)) for name, value in (asked or {}).items())
+    """Pairs of a token id and its bias."""
+    return tuple((_token_id(key, prompts), float(bias)) for key, bias in (requested or {}).items())
 
 
-def _token_of(name: str, prompts: ChatPrompts) -> int:
-    is_number = name.isascii() and name.isdigit() and len(name) <= MAX_TOKEN_DIGITS
-    if is_number and int(name) < prompts.num_tokens:
-        return int(name)
+def _token_id(key: str, prompts: ChatPrompts) -> int:
+    is_number = key.isascii() and key.isdigit() and len(key) <= MAX_TOKEN_DIGITS
+    if is_number and int(key) < prompts.num_tokens:
+        return int(key)
     message = (
-        "Invalid 'logit_bias': a key is no token of this model. "
-        f"Its tokens are numbered from 0 to {prompts.num_tokens - 1}."
+        "Invalid 'logit_bias': each key must be a token id of this model, "
+        f"from 0 to {prompts.num_tokens - 1}."
     )
     raise RefusedError(Problem(message, "logit_bias", "invalid_value"))
 
 
 def reply_limit(
-    asked: int | None, num_prompt_tokens: int, prompts: ChatPrompts, param: str, default: int
+    requested: int | None, num_prompt_tokens: int, prompts: ChatPrompts, param: str, default: int
 ) -> int:
-    """How many tokens a reply may have. Raises where the prompt in `param` leaves no room."""
-    room = prompts.context_tokens - num_prompt_tokens
-    if room > 0:
-        return min(asked or default, room)
+    """How many tokens a reply may have. Refuses a prompt that fills the context.
+
+    `param` is the field that holds the prompt.
+    """
+    num_left = prompts.context_tokens - num_prompt_tokens
+    if num_left > 0:
+        return min(requested or default, num_left)
     message = (
         f"This model's maximum context length is {prompts.context_tokens} tokens. However, your "
         f"{param} resulted in {num_prompt_tokens} tokens. Please shorten the {param}."
@@ -96,7 +130,7 @@ def reply_limit(
 async def schema_of(
     kind: FormatType, schema: Mapping[str, object] | None, param: str, prompts: ChatPrompts
 ) -> str | None:
-    """The JSON schema that a reply is to be kept to, as text; None for any text."""
+    """The JSON schema that the reply must match, as text. None if any text is allowed."""
     if kind == "text":
         return None
     if kind == "json_object":
@@ -116,10 +150,16 @@ async def schema_of(
 
 
 def refuse_tools(tools: object, choice: object, param: str, choice_param: str) -> None:
-    """No model here has tools in its template. `none` allows them, for then none is called."""
+    """Refuse tools: no model here can call them. Tools with the choice `none` are ignored."""
     if tools and choice != "none":
-        message = f"Unsupported parameter: '{param}': this model does not call tools."
-        raise RefusedError(unsupported(param, f'{message} Pass "{choice_param}": "none" to go on.'))
+        message = (
+            f"Unsupported parameter: '{param}': this model does not call tools. "
+            f'Remove it, or set "{choice_param}" to "none".'
+        )
+        raise RefusedError(unsupported(param, message))
     if choice not in (None, "none", "auto"):
-        message = f"Unsupported value: '{choice_param}': there are no tools to choose from."
+        message = (
+            f'Unsupported value: \'{choice_param}\' must be "none" or "auto": '
+            "this model does not call tools."
+        )
         raise RefusedError(unsupported(choice_param, message))

@@ -1,4 +1,7 @@
-"""How the choices of a reply ended and what they count as, from their stages' last reports."""
+"""Counts the usage of a call, and says why each choice ended.
+
+Both come from the last report of each stage: TextEnd and AudioEnd.
+"""
 
 from __future__ import annotations
 
@@ -12,35 +15,35 @@ if TYPE_CHECKING:
     from orchestrator import OrchOutput
 
 
-class Tally:
-    """Takes the outputs of a group of requests; complete after the last terminal.
+class UsageCounter:
+    """Reads the outputs of all choices. Its results are complete after the last terminal.
 
-    Of `num_choices` choices, each `per_prompt` have one prompt, which counts once.
+    Each group of `num_per_prompt` choices shares a prompt. The tokens of a prompt count once.
     """
 
-    def __init__(self, num_choices: int, per_prompt: int) -> None:
-        self._per_prompt = per_prompt
-        self._texts = [TextEnd("stop", 0, 0)] * num_choices
-        self._audios = [AudioEnd(0, 0)] * num_choices
+    def __init__(self, num_choices: int, num_per_prompt: int) -> None:
+        self._num_per_prompt = num_per_prompt
+        self._text_ends = [TextEnd("stop", 0, 0)] * num_choices
+        self._audio_ends = [AudioEnd(0, 0)] * num_choices
 
-    def note(self, output: OrchOutput) -> None:
-        """Keep it if it is a stage's end."""
+    def add(self, output: OrchOutput) -> None:
+        """Keep the output's data if it is the last report of a stage."""
         if isinstance(output.data, TextEnd):
-            self._texts[output.index] = output.data
+            self._text_ends[output.index] = output.data
         elif isinstance(output.data, AudioEnd):
-            self._audios[output.index] = output.data
+            self._audio_ends[output.index] = output.data
 
     def finish_reason(self, index: int) -> FinishReason:
-        """Why the text of a choice ended."""
-        return cast("FinishReason", self._texts[index].finish_reason)
+        """Why the text of choice `index` ended."""
+        return cast("FinishReason", self._text_ends[index].finish_reason)
 
     @property
     def usage(self) -> ChatUsage:
         """The usage of the whole call."""
-        prompts = self._texts[:: self._per_prompt]
+        prompts = self._text_ends[:: self._num_per_prompt]
         return chat_usage(
-            sum(text.prompt_tokens for text in prompts),
-            sum(text.cached_tokens for text in prompts),
-            sum(text.completion_tokens for text in self._texts),
-            sum(audio.audio_tokens for audio in self._audios),
+            sum(end.prompt_tokens for end in prompts),
+            sum(end.cached_tokens for end in prompts),
+            sum(end.completion_tokens for end in self._text_ends),
+            sum(end.audio_tokens for end in self._audio_ends),
         )

@@ -1,1 +1,1 @@
-"""Speech: a request checked and planned, and its answer."""
+"""`POST /v1/audio/speech`: plans a speech, and replies with an audio file or with events."""

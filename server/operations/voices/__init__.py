@@ -1,1 +1,1 @@
-"""Voices that clients add."""
+"""Voices that clients upload."""

@@ -1,7 +1,7 @@
-"""Recordings of voices that a model copies: checked, decoded, kept in the server's folder.
+"""Uploaded recordings of voices: checks and decodes them, and stores them for voice cloning.
 
-A recording is only ever what was uploaded: containers that can name other files or URLs are not
-opened. Names are those that make a file name and nothing else.
+Only the uploaded bytes are read: container formats that can refer to other files or URLs are not
+opened. The name of a voice cannot contain a path (`openapi/voice.py`).
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ if TYPE_CHECKING:
     from openapi.voice import VoiceUpload
     from server.serving.service import Service
 
-MIN_S = 1.0
-# Formats of sound that hold their sound: no playlists, no lists of files.
+MIN_RECORDING_S = 1.0
+# Formats that contain their audio. Playlists and lists of files are left out.
 DEMUXERS = "aac,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,ogg,wav"
-NOT_HERE = Problem(
-    "No model that is served here copies voices (docs/qwen3-tts.md says which do).",
+NO_CLONING_MODEL = Problem(
+    "Voices cannot be uploaded: no model of this server can clone voices "
+    "(docs/qwen3-tts.md says which models can).",
     "name",
     "unsupported_value",
 )
 
 
 class Recordings:
-    """What the routes do with recordings. Those of one server wait for each other."""
+    """Adds and removes the recordings of one server, one change at a time."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._lock = anyio.Lock()
 
-    async def add(self, upload: VoiceUpload, sound: bytes) -> None:
-        """Keep a recording under its name. Raises RefusedError, UnavailableError."""
+    async def add(self, upload: VoiceUpload, file: bytes) -> None:
+        """Store a recording under its name. Raises RefusedError, UnavailableError."""
         folder = self._folder()
         settings = self._service.settings
-        samples = await anyio.to_thread.run_sync(decoded, sound, settings.max_recording_s)
+        samples = await anyio.to_thread.run_sync(decode_recording, file, settings.max_recording_s)
         async with self._lock:
             self._check_name(upload.name, folder)
             await anyio.to_thread.run_sync(
@@ -65,13 +66,13 @@ class Recordings:
             await self._service.reload_voices()
 
     async def remove(self, name: str) -> None:
-        """Forget a recording. Raises UnknownVoiceError, UnavailableError."""
+        """Remove a recording. Raises UnknownVoiceError, UnavailableError."""
         try:
             folder = self._folder()
         except RefusedError:
             raise UnknownVoiceError(name) from None
         async with self._lock:
-            if name not in {one.name for one in find_recordings(folder)}:
+            if name not in {recording.name for recording in find_recordings(folder)}:
                 raise UnknownVoiceError(name)
             await anyio.to_thread.run_sync(remove_recording, folder, name)
             await self._service.reload_voices()
@@ -80,43 +81,46 @@ class Recordings:
         for served in self._service.models:
             if served.pipeline.recordings is not None:
                 return served.pipeline.recordings
-        raise RefusedError(NOT_HERE)
+        raise RefusedError(NO_CLONING_MODEL)
 
     def _check_name(self, name: str, folder: Path) -> None:
-        kept = find_recordings(folder)
-        taken = {voice.name for one in self._service.models for voice in one.voices.known}
-        if name in {*taken, *(one.name for one in kept), *OPENAI_VOICES}:
-            raise RefusedError(Problem("There is a voice of this name.", "name", "voice_exists"))
-        if len(kept) >= self._service.settings.max_recordings:
-            message = f"There are {len(kept)} voices, and more are not kept: delete one first."
+        recordings = find_recordings(folder)
+        voices = {voice.name for served in self._service.models for voice in served.voices.known}
+        if name in {*voices, *(recording.name for recording in recordings), *OPENAI_VOICES}:
+            message = "Invalid 'name': there is already a voice with this name. Choose another one."
+            raise RefusedError(Problem(message, "name", "voice_exists"))
+        if len(recordings) >= (limit := self._service.settings.max_recordings):
+            message = f"This server stores at most {limit} uploaded voices. Delete one first."
             raise RefusedError(Problem(message, "name", "too_many_voices"))
 
 
-def decoded(sound: bytes, max_s: float) -> Samples:
-    """A file of sound as samples at 24 kHz, mono. Raises RefusedError where it is none, or is
-    shorter or longer than a voice can be copied from."""
+def decode_recording(file: bytes, max_s: float) -> Samples:
+    """The samples of an audio file, mono at 24 kHz, as float32.
+
+    Raises RefusedError if the file is not audio, shorter than 1 s, or longer than `max_s`.
+    """
     try:
-        samples = _samples(sound, int(max_s * OUTPUT_RATE_HZ))
+        samples = _decode(file, int(max_s * OUTPUT_RATE_HZ))
     except (av.FFmpegError, IndexError, ValueError):
-        raise _refused("this is no sound that can be read", "invalid_audio") from None
-    if len(samples) < MIN_S * OUTPUT_RATE_HZ:
-        raise _refused(f"it is shorter than {MIN_S:g} s", "audio_too_short")
+        raise _refused("it is not an audio file that can be decoded", "invalid_audio") from None
+    if len(samples) < MIN_RECORDING_S * OUTPUT_RATE_HZ:
+        raise _refused(f"it is shorter than {MIN_RECORDING_S:g} s", "audio_too_short")
     if len(samples) > max_s * OUTPUT_RATE_HZ:
         raise _refused(f"it is longer than {max_s:g} s", "audio_too_long")
     return samples
 
 
-def _samples(sound: bytes, enough: int) -> Samples:
-    """At most a frame more than `enough`."""
+def _decode(file: bytes, max_samples: int) -> Samples:
+    """Stops at the first frame that goes over `max_samples`."""
     options = {"format_whitelist": DEMUXERS, "protocol_whitelist": ""}
     parts: list[Samples] = [np.zeros(0, np.float32)]
-    with av.open(io.BytesIO(sound), "r", options=options) as container:
+    with av.open(io.BytesIO(file), "r", options=options) as container:
         resampler = av.AudioResampler("flt", "mono", OUTPUT_RATE_HZ)
-        count = 0
+        num_samples = 0
         for frame in container.decode(container.streams.audio[0]):
             parts += [part.to_ndarray()[0] for part in resampler.resample(frame)]
-            count += len(parts[-1])
-            if count > enough:
+            num_samples += len(parts[-1])
+            if num_samples > max_samples:
                 break
         parts += [part.to_ndarray()[0] for part in resampler.resample(None)]
     return np.concatenate(parts)

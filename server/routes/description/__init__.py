@@ -1,1 +1,1 @@
-"""What the exported document says of routes: bodies, answers, errors."""
+"""What openapi.json says about routes beyond their code: bodies, responses, errors."""

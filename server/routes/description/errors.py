@@ -1,4 +1,4 @@
-"""What the exported document says of errors: each is the envelope, with examples off the table."""
+"""What openapi.json says about errors: all have the same envelope, with examples of each kind."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ def _examples(errors: Iterable[Exception]) -> dict[str, Any]:
     return {_label(answer): {"value": answer.body.model_dump()} for answer in answers}
 
 
-# Put into the finished document (`spec.py`): FastAPI would drop the nulls.
+# `server/document/openapi.py` adds them to the finished document: FastAPI would drop the nulls.
 ERROR_EXAMPLES = {"4XX": _examples(REFUSALS), "5XX": _examples(FAILURES)}
 
 HEADERS = {
     "x-request-id": {
         "schema": {"type": "string"},
-        "description": "The id of the request, also in the log.",
+        "description": "The id of the request. The server's log has the same id.",
     },
     "Retry-After": {
         "schema": {"type": "integer", "minimum": 1, "maximum": 60},
-        "description": "After how many seconds to come again, with 429 and 503.",
+        "description": "With 429 and 503: how many seconds to wait before the next try.",
     },
 }
 ERRORS: Answers = {
     "4XX": {
         "model": ErrorEnvelope,
-        "description": "The request is refused.",
+        "description": "The request was refused.",
         "headers": HEADERS,
     },
     "5XX": {
         "model": ErrorEnvelope,
-        "description": "The server failed, or is not ready.",
+        "description": "The server failed or is not ready.",
         "headers": HEADERS,
     },
 }

@@ -1,6 +1,6 @@
-"""What the exported document says of a route: its body, its answers, its errors.
+"""What openapi.json says about each route: its request body and its streams.
 
-Bodies are read by hand (`body.py`), so they are described by hand too. Every error is the envelope.
+`server/http/body.py` reads the bodies, not FastAPI, so they are described here.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from openapi.voice import VoiceUpload
 from server.encoding.formats import FORMATS
 from server.routes.description.errors import ERRORS, Answers
 
-# The models of the document that no route returns through FastAPI.
+# Models that FastAPI does not see: it neither reads these bodies nor writes these events.
 BODY_MODELS: tuple[type[BaseModel], ...] = (
     SpeechRequest,
     ChatRequest,
@@ -51,22 +51,22 @@ STREAM_MODELS: tuple[type[BaseModel], ...] = (
 )
 
 
-def ref(model: type[BaseModel]) -> dict[str, Any]:
-    """A reference to a model of the document."""
+def schema_ref(model: type[BaseModel]) -> dict[str, Any]:
+    """A reference to the schema of a model."""
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """The `requestBody` of a route that reads `model`."""
-    content = {"application/json": {"schema": ref(model)}}
+    content = {"application/json": {"schema": schema_ref(model)}}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def form_of(model: type[BaseModel], file: str) -> dict[str, Any]:
-    """The `requestBody` of a route that reads a form of `model` and a file."""
+    """The `requestBody` of a route that reads a multipart form: `model` and a file."""
     content = {"type": "string", "contentMediaType": "application/octet-stream"}
     sent = {"type": "object", "required": [file], "properties": {file: content}}
-    form = {"multipart/form-data": {"schema": {"allOf": [ref(model), sent]}}}
+    form = {"multipart/form-data": {"schema": {"allOf": [schema_ref(model), sent]}}}
     return {"requestBody": {"required": True, "content": form}}
 
 
@@ -80,30 +80,32 @@ data: [DONE]
 
 
 def events_of(*models: type[BaseModel], example: str | None = None) -> dict[str, Any]:
-    """A stream whose `data:` lines are one of `models`, then `[DONE]`."""
-    shown = {} if example is None else {"example": example}
+    """A stream of events whose `data` is one of `models`. The last event is `[DONE]`."""
+    examples = {} if example is None else {"example": example}
     kinds: tuple[type[BaseModel], ...] = (*models, ErrorEnvelope)
     body = {
         "type": "string",
         "contentMediaType": "application/json",
-        "contentSchema": {"oneOf": [ref(kind) for kind in kinds]},
+        "contentSchema": {"oneOf": [schema_ref(kind) for kind in kinds]},
     }
     data = {
         "anyOf": [{"const": "[DONE]"}, body],
-        "description": "`[DONE]` is the last event. After an ErrorEnvelope the connection is cut.",
+        "description": "`[DONE]` is the last event. After an ErrorEnvelope "
+        "the server closes the connection.",
     }
     item = {"type": "object", "required": ["data"], "properties": {"data": data}}
-    return {"text/event-stream": {"itemSchema": item, **shown}}
+    return {"text/event-stream": {"itemSchema": item, **examples}}
 
 
 SPEECH_ANSWERS: Answers = {
     200: {
-        "description": "The sound as it is made, 24 kHz, mono, without a content-length. `wav` "
-        "says 0xFFFFFFFF for its sizes; `pcm` is 16 bits, little endian, without a header.",
+        "description": "The audio, sent while it is made: 24 kHz, mono, without a content-length. "
+        "The sizes in a `wav` header are 0xFFFFFFFF. `pcm` is 16 bits, little endian, and has no "
+        "header.",
         "content": {
             **{
-                form.media_type: {"schema": {"type": "string", "format": "binary"}}
-                for form in FORMATS.values()
+                file_format.media_type: {"schema": {"type": "string", "format": "binary"}}
+                for file_format in FORMATS.values()
             },
             **events_of(SpeechDelta, SpeechDone, example=SPEECH_EVENTS),
         },
@@ -123,15 +125,15 @@ RESPONSE_STREAM = {
                 "data": {
                     "type": "string",
                     "contentMediaType": "application/json",
-                    "contentSchema": {"oneOf": [ref(model) for model in RESPONSE_EVENTS]},
+                    "contentSchema": {"oneOf": [schema_ref(model) for model in RESPONSE_EVENTS]},
                 },
             },
-            "description": "`event` is the type that `data` has too. The last is "
-            "`response.completed` or `response.incomplete`; after a failure it is `error`, and the "
-            "connection is then cut. There is no `[DONE]`.",
+            "description": "`event` is the `type` in `data`. The last event is "
+            "`response.completed` or `response.incomplete`. After a failure it is `error`, and the "
+            "server then closes the connection. There is no `[DONE]`.",
         }
     }
 }
-CHAT_PARAMETERS_SHOWN = {
+CHAT_PARAMETERS_EXTENSION = {
     "x-parameters": {treatment: names_of(treatment) for treatment in TREATMENTS}
 }

@@ -1,1 +1,1 @@
-"""Stages without weights: deterministic text and tones, by the same contract as the real ones."""
+"""Stages without weights: deterministic text and tones, under the same contract as real stages."""

@@ -1,6 +1,6 @@
-"""The fake models: the same two pipelines as the embedded ones, without weights.
+"""The fake models: the same two pipelines as the embedded models, without weights.
 
-For tests, for other people's client tests, and for measuring the control path alone.
+They serve tests, client tests of other projects, and measurements of the server alone.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement
 from stages.runtime.replicas import make_replicas
 
-ONE = Placement()
+DEFAULT_PLACEMENT = Placement()
 
 
 def build_fake(
-    on_thinker: Placement = ONE,
-    on_talker: Placement = ONE,
-    on_code2wav: Placement = ONE,
+    on_thinker: Placement = DEFAULT_PLACEMENT,
+    on_talker: Placement = DEFAULT_PLACEMENT,
+    on_code2wav: Placement = DEFAULT_PLACEMENT,
 ) -> Deployment:
-    """The deployment of `fake-speech` and `fake-chat`, each stage placed as it says.
+    """Build the deployment of `fake-speech` and `fake-chat` with these placements.
 
-    Raises StartError where a GPU is asked for, which nothing of it would use.
+    Raises StartError if a placement asks for a GPU, because no fake stage uses one.
     """
-    for on in (on_thinker, on_talker, on_code2wav):
-        if on.device not in ("auto", "cpu"):
-            raise StartError(f"setting device: the fake models run on the CPU, not on {on.device}")
+    for placement in (on_thinker, on_talker, on_code2wav):
+        if placement.device not in ("auto", "cpu"):
+            message = f"setting device: the fake models run on the CPU, not on {placement.device}"
+            raise StartError(f"{message}; use auto or cpu")
     thinker = make_replicas(on_thinker, "thinker", FakeThinker)
     talker = make_replicas(on_talker, "talker", FakeTalker)
     code2wav = make_replicas(on_code2wav, "code2wav", FakeCode2Wav)
-    speech_faces, speech_edges = wire(
+    speech_handles, speech_edges = wire(
         [PipelineStage(talker, final=False), PipelineStage(code2wav, final=True)]
     )
-    chat_faces, chat_edges = wire(
+    chat_handles, chat_edges = wire(
         [
             PipelineStage(thinker, final=True),
             PipelineStage(talker, final=False),
@@ -46,7 +47,7 @@ def build_fake(
         model_id="fake-speech",
         aliases=SPEECH_ALIASES,
         stage_names=("talker", "code2wav"),
-        handles=speech_faces,
+        handles=speech_handles,
         final_stage_ids=frozenset({1}),
         voices=voices,
         speakable=is_speakable,
@@ -55,7 +56,7 @@ def build_fake(
         model_id="fake-chat",
         aliases=CHAT_ALIASES,
         stage_names=("thinker", "talker", "code2wav"),
-        handles=chat_faces,
+        handles=chat_handles,
         final_stage_ids=frozenset({0, 2}),
         voices=voices,
         speakable=is_speakable,
@@ -65,5 +66,5 @@ def build_fake(
 
 
 def is_speakable(text: str) -> bool:
-    """Whether a letter or a digit is in it."""
+    """Whether the text contains a letter or a digit."""
     return any(character.isalnum() for character in text)

@@ -1,7 +1,7 @@
-"""A thinker that repeats what it is told, a talker with a tone for each word, and their sounder.
+"""A thinker that repeats the message, a talker with a tone for each word, and their vocoder.
 
-Everything follows from the text, so a test can compute what it must hear: each word is a tone of
-`tone_hz(word)` for 20 ms per letter. Each step gives every request in it one chunk.
+Everything follows from the text, so a test can compute the expected audio: each word is a tone of
+`tone_hz(word)` for 20 ms per letter. Each step emits one chunk for every request in it.
 """
 
 from __future__ import annotations
@@ -37,37 +37,37 @@ from stages.models.llama.stop import StopFilter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-S = TypeVar("S")
+R = TypeVar("R")
 
 FRAME_SAMPLES = 240  # 10 ms
 FRAMES_PER_LETTER = 2
-VOICES = {"fake-low": 110.0, "fake-high": 220.0}  # Hz of the lowest tone
+VOICES = {"fake-low": 110.0, "fake-high": 220.0}  # the lowest tone in Hz
 
 
 def tone_hz(word: str, voice: str) -> float:
-    """The pitch of a word: one of twelve half-tones over the voice's lowest."""
+    """The pitch of a word: one of twelve semitones above the lowest tone of the voice."""
     return VOICES[voice] * math.exp2(sum(map(ord, word)) % 12 / 12)
 
 
-class _Fake(Generic[S]):
-    """What the fakes share: a map of their requests, nothing to load, input taken as it comes."""
+class _FakeStage(Generic[R]):
+    """What the fake stages share: a map of requests, and nothing to load."""
 
     def __init__(self) -> None:
-        self._requests: dict[str, S] = {}
+        self._requests: dict[str, R] = {}
 
     def load(self) -> None:
-        """Nothing to load."""
+        """Do nothing: there are no weights."""
 
     def warm(self) -> None:
-        """Nothing to warm."""
+        """Do nothing: the first step is as fast as the others."""
 
     def close(self, request_id: str) -> None:
-        """See Stage."""
+        """Drop the state of a request."""
         del self._requests[request_id]
 
 
 @dataclass(slots=True)
-class _Reply:
+class _ThinkerRequest:
     params: ThinkerParams
     words: deque[str]
     stop: StopFilter
@@ -90,7 +90,7 @@ class _Reply:
 
 
 def _score(word: str, num_top: int) -> TokenScore:
-    """A word's log probability is its length in tenths, negated; the likeliest are made up."""
+    """The log probability of a word is -0.1 per letter. The other candidates are made up."""
     names = [word, *(f"{word}~{n}" for n in range(1, num_top))][:num_top]
     logprobs = [-len(word) / 10 - n for n in range(num_top)]
     return TokenScore(
@@ -99,143 +99,143 @@ def _score(word: str, num_top: int) -> TokenScore:
     )
 
 
-class FakeThinker(_Fake[_Reply]):
-    """Says "You said: " and the last message, a word a step. A word is a token.
+class FakeThinker(_FakeStage[_ThinkerRequest]):
+    """Answers "You said: " and the last message, one word per step. A word is a token.
 
-    With a schema it says the message alone: whoever wants JSON back sends it. Heeds `max_tokens`,
-    `stop` and `num_top`; to chance, bias and penalties it is indifferent.
+    With a schema the answer is the message alone, so a client that wants JSON sends it. Respects
+    `max_tokens`, `stop` and `num_top`. Ignores temperature, bias and penalties.
     """
 
     def open(self, request_id: str, params: StageParams) -> None:
-        """See Stage."""
+        """Begin an answer to the last message of the prompt."""
         if not isinstance(params, ThinkerParams):
             raise RequestError(request_id, "the thinker needs ThinkerParams")
-        told = FakePrompts().decode(params.prompt).lstrip("\0")
-        words = deque((told if params.schema else f"You said: {told}").split())
-        self._requests[request_id] = _Reply(params, words, StopFilter(params.stop))
+        message = FakePrompts().decode(params.prompt).lstrip("\0")
+        words = deque((message if params.schema else f"You said: {message}").split())
+        self._requests[request_id] = _ThinkerRequest(params, words, StopFilter(params.stop))
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
         """The thinker takes no chunks."""
 
     def end_input(self, request_id: str) -> None:
-        """See Stage."""
+        """Do nothing: a thinker has no input after its prompt."""
 
     def wants_chunk(self, request_id: str) -> bool:
-        """See Stage."""
+        """Always False: a thinker takes no chunks."""
         return False
 
     def ready(self, request_id: str) -> bool:
-        """See Stage."""
+        """Always True."""
         return True
 
     def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
-        """See Stage."""
+        """Emit the next word of each request, or its end."""
         for request_id in credit:
-            reply = self._requests[request_id]
-            if reason := reply.finish_reason:
-                num_prompt = len(reply.params.prompt)
-                yield Emit(request_id, end=TextEnd(reason, num_prompt, reply.num_tokens))
+            request = self._requests[request_id]
+            if reason := request.finish_reason:
+                num_prompt = len(request.params.prompt)
+                yield Emit(request_id, end=TextEnd(reason, num_prompt, request.num_tokens))
             else:
-                yield Emit(request_id, reply.next_chunk())
+                yield Emit(request_id, request.next_chunk())
 
 
 @dataclass(slots=True)
-class _Speech:
+class _TalkerRequest:
     params: TalkerParams
     text: str = ""
     ended: bool = False
     num_frames: int = 0
 
 
-class FakeTalker(_Fake[_Speech]):
-    """Turns each word, once it is complete, into frames that hold its pitch."""
+class FakeTalker(_FakeStage[_TalkerRequest]):
+    """Turns each complete word into frames that hold its pitch."""
 
     def open(self, request_id: str, params: StageParams) -> None:
-        """See Stage."""
+        """Begin a request without text."""
         if not isinstance(params, TalkerParams):
             raise RequestError(request_id, "the talker needs TalkerParams")
-        self._requests[request_id] = _Speech(params)
+        self._requests[request_id] = _TalkerRequest(params)
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
-        """See Stage."""
+        """Add text."""
         if isinstance(chunk, TextChunk):
             self._requests[request_id].text += chunk.text
 
     def end_input(self, request_id: str) -> None:
-        """See Stage."""
+        """Note that the text is complete."""
         self._requests[request_id].ended = True
 
     def wants_chunk(self, request_id: str) -> bool:
-        """See Stage."""
+        """Always True."""
         return True
 
     def ready(self, request_id: str) -> bool:
-        """See Stage."""
-        speech = self._requests[request_id]
-        return speech.ended or " " in speech.text.lstrip()
+        """Whether a word is complete, or the text is."""
+        request = self._requests[request_id]
+        return request.ended or " " in request.text.lstrip()
 
     def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
-        """See Stage."""
+        """Emit the frames of the next word of each request, or its end."""
         for request_id in credit:
-            speech = self._requests[request_id]
-            word, _, speech.text = speech.text.lstrip().partition(" ")
+            request = self._requests[request_id]
+            word, _, request.text = request.text.lstrip().partition(" ")
             if not word:
-                yield Emit(request_id, end=SpeechEnd(speech.num_frames))
+                yield Emit(request_id, end=SpeechEnd(request.num_frames))
                 continue
-            num = max(1, round(FRAMES_PER_LETTER * len(word) / speech.params.speed))
-            frames = np.full((num, 1), tone_hz(word, speech.params.voice), np.float32)
-            speech.num_frames += num
+            num = max(1, round(FRAMES_PER_LETTER * len(word) / request.params.speed))
+            frames = np.full((num, 1), tone_hz(word, request.params.voice), np.float32)
+            request.num_frames += num
             yield Emit(request_id, LatentChunk(frames, first=True, last=True))
 
 
 @dataclass(slots=True)
-class _Sound:
+class _Code2WavRequest:
     frames: deque[LatentChunk] = field(default_factory=deque)
     ended: bool = False
     num_samples: int = 0
 
 
-class FakeCode2Wav(_Fake[_Sound]):
-    """Sounds each frame as 10 ms of a sine at the pitch that it holds."""
+class FakeCode2Wav(_FakeStage[_Code2WavRequest]):
+    """Turns each frame into 10 ms of a sine at its pitch."""
 
     def open(self, request_id: str, params: StageParams) -> None:
-        """See Stage."""
+        """Begin a request without frames."""
         if not isinstance(params, Code2WavParams):
             raise RequestError(request_id, "code2wav needs Code2WavParams")
-        self._requests[request_id] = _Sound()
+        self._requests[request_id] = _Code2WavRequest()
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
-        """See Stage."""
+        """Queue a chunk of frames."""
         if isinstance(chunk, LatentChunk):
             self._requests[request_id].frames.append(chunk)
 
     def end_input(self, request_id: str) -> None:
-        """See Stage."""
+        """Note that no more frames will come."""
         self._requests[request_id].ended = True
 
     def wants_chunk(self, request_id: str) -> bool:
-        """See Stage."""
+        """Whether fewer than two chunks wait."""
         return len(self._requests[request_id].frames) < 2
 
     def ready(self, request_id: str) -> bool:
-        """See Stage."""
-        sound = self._requests[request_id]
-        return sound.ended or bool(sound.frames)
+        """Whether a chunk waits, or the input has ended."""
+        request = self._requests[request_id]
+        return request.ended or bool(request.frames)
 
     def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
-        """See Stage."""
+        """Emit the samples of the next chunk of each request, or its end."""
         for request_id in credit:
-            sound = self._requests[request_id]
-            if not sound.frames:
-                tokens = math.ceil(sound.num_samples / OUTPUT_RATE_HZ / 0.05)
-                yield Emit(request_id, end=AudioEnd(sound.num_samples, tokens))
+            request = self._requests[request_id]
+            if not request.frames:
+                tokens = math.ceil(request.num_samples / OUTPUT_RATE_HZ / 0.05)
+                yield Emit(request_id, end=AudioEnd(request.num_samples, tokens))
                 continue
-            samples = _tone(sound.frames.popleft().frames[:, 0])
-            sound.num_samples += len(samples)
+            samples = _tone(request.frames.popleft().frames[:, 0])
+            request.num_samples += len(samples)
             yield Emit(request_id, AudioChunk(samples, OUTPUT_RATE_HZ))
 
 
 def _tone(pitches_hz: np.ndarray) -> np.ndarray:
-    """int16 [frames * 240] of a sine that is continuous over the frames of one word."""
+    """int16 [frames * 240]: a sine that is continuous over the frames of one word."""
     phase = np.cumsum(np.repeat(pitches_hz, FRAME_SAMPLES)) * (2 * math.pi / OUTPUT_RATE_HZ)
     return (8000 * np.sin(phase)).astype(np.int16)

@@ -13,7 +13,7 @@ import torch
 from safetensors import safe_open
 
 from stages.contract.messages import TextEnd, ThinkerParams, TokenScore
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.attention import Segment
 from stages.kernels.device import pick_device, step_tokens
 from stages.kernels.transformer import Transformer, TransformerConfig
@@ -147,7 +147,7 @@ class ThinkerStage:
             writing.num_cached += len(segment.tokens)
             writing.last_step = self._num_steps
             if row is not None:
-                with blame(writing.request_id):
+                with as_request_error(writing.request_id):
                     emits = self._write(writing, *row)
                 yield from emits or [Emit(writing.request_id)]
             else:
@@ -162,7 +162,7 @@ class ThinkerStage:
 
     def _segment(self, writing: Writing, count: int) -> Segment:
         start = writing.num_cached
-        with blame(writing.request_id):
+        with as_request_error(writing.request_id):
             writing.slot = self._cache.reserve(writing.slot, start, len(writing.tokens))
         tokens = tuple(writing.tokens[start : start + count])
         return Segment(writing.slot, start, tokens, want_logits=count == writing.num_unread)
@@ -192,7 +192,7 @@ class ThinkerStage:
 def _draw(writing: Writing) -> Draw:
     sampling = writing.params.sampling
     penalised = sampling.frequency_penalty or sampling.presence_penalty
-    with blame(writing.request_id):
+    with as_request_error(writing.request_id):
         allowed = None if writing.guide is None else writing.guide.allowed()
     written = writing.written if penalised else ()
     return Draw(sampling, writing.reply.num_tokens, written, allowed)

@@ -22,7 +22,9 @@ class CaptionTrack:
         self._coming.append((self._placed(caption.piece, at, hop), words))
 
     def _placed(self, mark: TextSpan, at: int, hop: int) -> TextSpan:
-        begin, stop = (int((at + frame * hop) * self.scale) for frame in (mark.begin, mark.stop))
+        begin, stop = (
+            int((at + frame * hop) * self.scale) for frame in (mark.heard_from, mark.heard_to)
+        )
         return TextSpan(mark.start, mark.end, begin, stop)
 
     def until(self, num_samples: int) -> tuple[Caption, ...]:
@@ -30,12 +32,12 @@ class CaptionTrack:
         and the words that begin before sample `num_samples`."""
         heard = []
         for piece, words in list(self._coming):
-            if piece.begin >= num_samples:
+            if piece.heard_from >= num_samples:
                 break
             begun = []
-            while words and words[0].begin < num_samples:
+            while words and words[0].heard_from < num_samples:
                 begun.append(words.popleft())
             heard.append(Caption(piece, tuple(begun)))
-            if piece.stop <= num_samples:
+            if piece.heard_to <= num_samples:
                 self._coming.popleft()
         return tuple(heard)

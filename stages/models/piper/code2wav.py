@@ -20,7 +20,7 @@ from stages.contract.messages import (
     Code2WavParams,
     LatentChunk,
 )
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.convolution import Parameters
 from stages.kernels.device import pick_device, pick_dtype
 from stages.models.piper.code2wav_request import SIZES, Sound, VoiceDecoder
@@ -110,7 +110,7 @@ class Code2WavStage:
         """See `Stage`."""
         request_id = self._playback.most_urgent(credit)
         sound = self._sounds[request_id]
-        with blame(request_id):
+        with as_request_error(request_id):
             samples, captions = sound.next_samples()
         if len(samples):
             self._playback.emit(request_id, len(samples) / OUTPUT_RATE_HZ)

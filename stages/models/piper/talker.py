@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from stages.contract.errors import RequestError
 from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
-from stages.contract.stage import Emit, blame
+from stages.contract.stage import Emit, as_request_error
 from stages.kernels.convolution import Parameters
 from stages.kernels.device import pick_device, pick_dtype
 from stages.models.piper.talker_request import (
@@ -29,7 +29,7 @@ from stages.models.piper.vits import Vits, phrase_noise
 from stages.models.piper.voice_file import read_voice, voice_file
 from stages.runtime.cores import FIRST_SOUNDS
 from stages.runtime.deadlines import Playback
-from stages.text.phonemizer import Codepoints, Phonemizer, make_phonemizer
+from stages.text.phonemizer import LetterPhonemizer, Phonemizer, make_phonemizer
 from stages.text.reading import Reader
 from stages.text.traced import Traced
 from stages.weights.onnx import read_onnx
@@ -83,7 +83,7 @@ class TalkerStage:
         voice = read_voice(path)
         onnx = read_onnx(path)
         model = Vits(Parameters(onnx, device, pick_dtype("float32")))
-        phonemizer: Phonemizer = Codepoints()
+        phonemizer: Phonemizer = LetterPhonemizer()
         if voice.phoneme_type == "espeak":
             phonemizer = make_phonemizer(self._config.phonemizer, voice.espeak_voice)
         reader = Reader(voice.language, phonemizer, voice.id_map)
@@ -128,7 +128,7 @@ class TalkerStage:
         speech = self._speeches[request_id]
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)
-        with blame(request_id):
+        with as_request_error(request_id):
             chunk = speech.next_chunk(self._first_frames)
         if chunk is not None:
             sound_s = len(chunk.frames) * speech.speaker.frame_s

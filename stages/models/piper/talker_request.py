@@ -98,7 +98,7 @@ class Speech:
 
     def end(self) -> None:
         """No more text comes."""
-        self._waiting += self._splitter.end()
+        self._waiting += self._splitter.finish()
         self.ended = True
 
     def next_chunk(self, first_frames: int) -> LatentChunk | None:
@@ -117,7 +117,7 @@ class Speech:
 
     def _read(self, piece: Piece) -> list[tuple[Phrase, float]]:
         """The phrases of a piece and the pause after each."""
-        phrases = self.speaker.reader.read(piece.said, words=self.params.captions)
+        phrases = self.speaker.reader.read(piece.spoken, words=self.params.captions)
         pauses_s = [0.0] * (len(phrases) - 1) + [piece.pause_s]
         return list(zip(phrases, pauses_s, strict=False))
 
@@ -152,5 +152,5 @@ def size_after(num_frames: int) -> int:
 def _caption(phrase: Phrase, latents: Latents) -> Caption:
     """When what a phrase stands for is heard, in its frames."""
     ends = [0, *latents.ends]
-    words = (TextSpan(w.start, w.end, ends[w.first], ends[w.last]) for w in phrase.words)
+    words = (TextSpan(w.start, w.end, ends[w.first_id], ends[w.stop_id]) for w in phrase.words)
     return Caption(TextSpan(phrase.start, phrase.end, 0, latents.num_frames), tuple(words))

@@ -1,1 +1,1 @@
-"""Qwen3-TTS (the 12 Hz family): a talker and its codec's decoder."""
+"""Qwen3-TTS (the 12 Hz family): a talker, and the decoder of its codec."""

@@ -1,7 +1,7 @@
-"""Qwen3-TTS (the 12 Hz family) from a checkpoint: a folder, or a model of the hub.
+"""Builds a deployment of Qwen3-TTS (the 12 Hz family) from a checkpoint: a folder or a hub model.
 
-CustomVoice speaks with the checkpoint's speakers, VoiceDesign with a voice that `instructions`
-describe, Base with voices that are copied from recordings. Torch-free.
+CustomVoice speaks with the speakers of the checkpoint. VoiceDesign speaks with a voice that
+`instructions` describe. Base speaks with voices that are copied from recordings. Torch-free.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
 from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
 from stages.models.qwen3_tts.talker.model_config import read_config
 from stages.models.qwen3_tts.talker.recordings import find_recordings
-from stages.models.qwen3_tts.talker.vocabulary import TextVocabulary
+from stages.models.qwen3_tts.talker.text_tokenizer import TextTokenizer
 from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.executors.startup import StageClass
 from stages.runtime.replicas import make_replicas
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from stages.models.qwen3_tts.talker.model_config import QwenTtsConfig
     from stages.runtime.placement import BuildConfig
 
-FILES = ("*.json", "*.txt", "*.safetensors", "speech_tokenizer/*")
-NEEDED = (
+FILE_PATTERNS = ("*.json", "*.txt", "*.safetensors", "speech_tokenizer/*")
+REQUIRED_FILES = (
     "config.json",
     "generation_config.json",
     "model.safetensors|model.safetensors.index.json",
     "speech_tokenizer/config.json",
     "speech_tokenizer/model.safetensors|speech_tokenizer/model.safetensors.index.json",
 )
-DESIGNED = "designed"
+DESIGNED_VOICE = "designed"
 ANY_LANGUAGE = "mul"
 LANGUAGES = {
     "zh": "chinese",
@@ -49,57 +49,56 @@ LANGUAGES = {
     "fr": "french",
     "ru": "russian",
 }
-# How far a stage may run ahead: of the client in chunks, of code2wav in frames.
-UNREAD_AUDIO = 8
-CODEC_FRAMES = 64
+MAX_UNREAD_AUDIO_CHUNKS = 8  # how far code2wav may run ahead of the client
+MAX_CODEC_FRAMES = 64  # how far the talker may run ahead of code2wav
 
 
 def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
-    """The deployment of one checkpoint. Raises CheckpointError."""
-    folder = model_folder(model, FILES, NEEDED)
+    """Build the deployment of one checkpoint. Raises CheckpointError if it cannot be served."""
+    folder = model_folder(model, FILE_PATTERNS, REQUIRED_FILES)
     tts = read_config(folder)
-    on = config.talker
+    placement = config.talker
     talker = make_replicas(
-        on,
+        placement,
         "talker",
         StageClass("stages.models.qwen3_tts.talker.stage", "QwenTalkerStage"),
         QwenTalkerConfig(
             folder,
-            on.device,
-            on.dtype,
+            placement.device,
+            placement.dtype,
             max_rows=config.max_running,
             max_loaded_voices=config.max_loaded_voices,
         ),
     )
-    on = config.code2wav
+    placement = config.code2wav
     code2wav = make_replicas(
-        on,
+        placement,
         "code2wav",
         StageClass("stages.models.qwen3_tts.code2wav.stage", "QwenCode2WavStage"),
-        QwenCode2WavConfig(folder / "speech_tokenizer", on.device, on.dtype),
+        QwenCode2WavConfig(folder / "speech_tokenizer", placement.device, placement.dtype),
     )
-    faces, edges = wire(
+    handles, edges = wire(
         [
-            PipelineStage(talker, final=False, max_chunks=CODEC_FRAMES),
-            PipelineStage(code2wav, final=True, max_unread=UNREAD_AUDIO),
+            PipelineStage(talker, final=False, max_chunks=MAX_CODEC_FRAMES),
+            PipelineStage(code2wav, final=True, max_unread=MAX_UNREAD_AUDIO_CHUNKS),
         ]
     )
-    names = {tag: name for tag, name in LANGUAGES.items() if name in tts.languages}
-    find = partial(_voices, tts, tuple(names), config.recordings_dir)
-    vocabulary = TextVocabulary(folder)
+    language_names = {tag: name for tag, name in LANGUAGES.items() if name in tts.languages}
+    find_voices = partial(_voices, tts, tuple(language_names), config.recordings_dir)
+    tokenizer = TextTokenizer(folder)
     speech = Pipeline(
         model_id=folder.name if Path(model).expanduser().is_dir() else model,
         aliases=SPEECH_ALIASES,
         stage_names=("talker", "code2wav"),
-        handles=faces,
+        handles=handles,
         final_stage_ids=frozenset({1}),
-        voices=find(),
+        voices=find_voices(),
         speakable=speakable,
-        find_voices=find,
+        find_voices=find_voices,
         recordings=config.recordings_dir if tts.kind == "base" else None,
-        language_names=names,
-        plain=True,
-        count_tokens=lambda text: len(vocabulary.encode(text)),
+        language_names=language_names,
+        fixed_prosody=True,
+        count_tokens=lambda text: len(tokenizer.encode(text)),
     )
     return Deployment([talker, code2wav], [speech], edges)
 
@@ -107,11 +106,11 @@ def build_qwen3_tts(model: str, config: BuildConfig) -> Deployment:
 def _voices(
     config: QwenTtsConfig, languages: tuple[str, ...], recordings: Path | None
 ) -> tuple[VoiceSpec, ...]:
-    """The checkpoint's speakers, the designed voice, or the recordings as they are now."""
-    make = partial(VoiceSpec, rate_hz=OUTPUT_RATE_HZ, languages=languages)
+    """The speakers of the checkpoint, the designed voice, or the recordings that exist now."""
+    voice = partial(VoiceSpec, rate_hz=OUTPUT_RATE_HZ, languages=languages)
     if config.kind == "custom_voice":
-        return tuple(make(name, ANY_LANGUAGE) for name in config.speakers)
+        return tuple(voice(name, ANY_LANGUAGE) for name in config.speakers)
     if config.kind == "voice_design":
-        return (make(DESIGNED, ANY_LANGUAGE),)
+        return (voice(DESIGNED_VOICE, ANY_LANGUAGE),)
     found = find_recordings(recordings) if recordings is not None else []
-    return tuple(make(one.name, one.language or ANY_LANGUAGE, file=one.file) for one in found)
+    return tuple(voice(each.name, each.language or ANY_LANGUAGE, file=each.file) for each in found)

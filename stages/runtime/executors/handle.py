@@ -171,7 +171,7 @@ class ReplicatedHandle:
         return replica
 
     @property
-    def aborting_workers(self) -> list[str]:
+    def unacknowledged(self) -> list[str]:
         """The names of the workers that have not acknowledged an abort yet."""
         return [replica.worker.name for replica in self._replicas if replica.aborts]
 
@@ -220,7 +220,7 @@ class ReplicatedHandle:
         replica = self._bound.get(request_id)
         return None if replica is None else replica.work.get(request_id)
 
-    async def up(self) -> None:
+    async def wait_until_up(self) -> None:
         """Returns when a worker runs."""
         await self._up.wait()
 
@@ -248,7 +248,7 @@ class ReplicatedHandle:
         if not any(replica.is_up for replica in self._replicas):
             self._down = cause
             self._up.clear()
-            self._outputs.end(cause)
+            self._outputs.close(cause)
 
     def _bind(self, request_id: str, previous_replica: int | None) -> Replica:
         """Bind the request to the worker with the fewest live requests.

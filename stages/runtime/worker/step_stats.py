@@ -71,8 +71,8 @@ class StepStats:
 
     def add(self, step: Step) -> None:
         """Count one more step."""
-        self._step_s.note(step.ended_at - step.began_at)
-        self._batch_size.note(step.num_requests)
+        self._step_s.observe(step.ended_at - step.began_at)
+        self._batch_size.observe(step.num_requests)
 
     @property
     def step_s(self) -> HistogramCounts:

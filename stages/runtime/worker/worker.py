@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from stages.contract.errors import RequestError, UnavailableError
 from stages.contract.messages import StageOutput
-from stages.contract.stage import blame
+from stages.contract.stage import as_request_error
 from stages.runtime.connectors.contract import LaneSignal
 from stages.runtime.cores import CORES
 from stages.runtime.worker.control import Abort, AbortDone, Connect, Credit, Output, Stop, Submit
@@ -148,7 +148,7 @@ class Worker:
                 self._fail(request_id, UnavailableError("the next stage cannot be reached"))
                 continue
             try:
-                with blame(request_id):
+                with as_request_error(request_id):
                     self._feed(request_id, request)
             except RequestError as error:
                 self._fail(request_id, error)
@@ -205,7 +205,7 @@ class Worker:
             credit=position.max_unread,
         )
         try:
-            with blame(order.request_id):
+            with as_request_error(order.request_id):
                 self._stage.open(order.request_id, stage_input.params)
         except RequestError as error:
             self._report_error(order.position, order.request_id, error)

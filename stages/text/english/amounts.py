@@ -1,13 +1,13 @@
-"""Money, percentages, measures, fractions, ranges, versions, phone numbers and plain numbers."""
+"""Rules for money, percentages, measures, fractions, versions, phone and other numbers."""
 
 from __future__ import annotations
 
 import re
 
-from stages.text.english.numbers import cardinal, digits, number, ordinal, plural
+from stages.text.english.numbers import MAX_DIGITS, cardinal, digits, number, ordinal, plural
 from stages.text.english.rule import DASH, NUMBER, Rule, one_of, rule
 
-# Name of one and of several, and of a hundredth.
+# The singular, the plural, and the name of a hundredth ("" if there is none).
 _CURRENCIES = {
     "$": ("dollar", "dollars", "cent"),
     "\u00a3": ("pound", "pounds", "penny"),
@@ -17,7 +17,7 @@ _CURRENCIES = {
     "\u20a9": ("won", "won", ""),
     "\u20bd": ("ruble", "rubles", "kopek"),
 }
-_CODES = {
+_CURRENCY_CODES = {
     "USD": "U.S. dollars",
     "EUR": "euros",
     "GBP": "pounds",
@@ -42,9 +42,9 @@ _SCALES = {
     "tn": "trillion",
 }
 _SCALE = rf"(?:\s?(?P<word>thousand|million|billion|trillion)\b|(?P<short>{one_of(_SCALES)})\b)?"
-_SIGN = "[$\u00a3\u20ac\u00a5\u20b9\u20a9\u20bd]"
+_CURRENCY_SIGN = "[$\u00a3\u20ac\u00a5\u20b9\u20a9\u20bd]"
 
-# What is written, the name of one, and the name of several where an "s" is not enough.
+# A unit and its name: the singular, then "/" and the plural if an "s" does not make it.
 _UNITS = {
     "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter",
     "\u00b5m": "micrometer", "nm": "nanometer",
@@ -69,10 +69,12 @@ _UNITS = {
     "ha": "hectare", "px": "pixel", "pt": "point", "ppm": "part/parts per million",
     "mol": "mole", "tsp": "teaspoon", "tbsp": "tablespoon", "pcs": "piece",
 }  # fmt: skip
-_WORDS = {"in", "pt"}  # words of their own too: units only where they touch their number
-_PER = {"s": "second", "h": "hour", "hr": "hour", "min": "minute", "m": "meter", "kg": "kilogram",
-        "l": "liter", "L": "liter", "day": "day", "week": "week", "month": "month", "year": "year",
-        "sec": "second"}  # fmt: skip
+_NEVER_APART = {"in", "pt"}  # have other meanings too: units only right behind the number
+_PER_UNITS = {
+    "s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "day": "day",
+    "week": "week", "month": "month", "year": "year", "m": "meter", "kg": "kilogram",
+    "l": "liter", "L": "liter",
+}  # fmt: skip
 _POWERS = {"\u00b2": "square", "2": "square", "\u00b3": "cubic", "3": "cubic"}
 
 _FRACTIONS = {
@@ -80,40 +82,12 @@ _FRACTIONS = {
     "\u2155": "1/5", "\u2156": "2/5", "\u2157": "3/5", "\u2158": "4/5", "\u2159": "1/6",
     "\u215a": "5/6", "\u215b": "1/8", "\u215c": "3/8", "\u215d": "5/8", "\u215e": "7/8",
 }  # fmt: skip
-_SOFTWARE = [
-    "version",
-    "release",
-    "Python",
-    "Java",
-    "iOS",
-    "Android",
-    "macOS",
-    "Windows",
-    "Linux",
-    "Ubuntu",
-    "Debian",
-    "Node",
-    "PHP",
-    "Ruby",
-    "Rust",
-    "Go",
-    "Kotlin",
-    "Swift",
-    "Django",
-    "React",
-    "Chrome",
-    "Firefox",
-    "PostgreSQL",
-    "MySQL",
-    "CUDA",
-    "PyTorch",
-    "USB",
-    "Bluetooth",
-    "HTTP",
-    "TLS",
-    "GPT",
+_SOFTWARE = (
+    "version", "release", "Python", "Java", "iOS", "Android", "macOS", "Windows", "Linux", "Ubuntu",
+    "Debian", "Node", "PHP", "Ruby", "Rust", "Go", "Kotlin", "Swift", "Django", "React", "Chrome",
+    "Firefox", "PostgreSQL", "MySQL", "CUDA", "PyTorch", "USB", "Bluetooth", "HTTP", "TLS", "GPT",
     "kernel",
-]
+)  # fmt: skip
 
 
 def _money(match: re.Match[str]) -> str:
@@ -122,11 +96,11 @@ def _money(match: re.Match[str]) -> str:
     whole, _, part = amount.replace(",", "").partition(".")
     scale = match["word"] or _SCALES.get(match["short"] or "")
     minus = "minus " if match["minus"] else ""
-    until = match["until"]
+    high = match["high"]
     if scale:
         return f"{minus}{number(amount)} {scale} {several}"
-    if until:
-        return f"{minus}{number(amount)} to {number(until)} {several}"
+    if high:
+        return f"{minus}{number(amount)} to {number(high)} {several}"
     if len(part) != 2 or not cent:
         return f"{minus}{number(amount)} {one if amount == '1' else several}"
     return minus + _dollars_and_cents(int(whole or "0"), int(part), match["sign"])
@@ -143,12 +117,13 @@ def _dollars_and_cents(whole: int, hundredths: int, sign: str) -> str:
     return " and ".join(words)
 
 
-def _money_behind(match: re.Match[str]) -> str:
+def _money_sign_last(match: re.Match[str]) -> str:
     names = _CURRENCIES[match["sign"]]
     return f"{number(match['amount'])} {names[0] if match['amount'] == '1' else names[1]}"
 
 
-def _counted(amount: str, names: str) -> str:
+def _unit_name(amount: str, names: str) -> str:
+    """The singular or plural of a unit. `names` is a value of `_UNITS`."""
     one, _, several = names.partition("/")
     first, _, rest = one.partition(" ")
     per = several.partition(" per ")[2]
@@ -159,20 +134,20 @@ def _counted(amount: str, names: str) -> str:
 
 def _measure(match: re.Match[str]) -> str | None:
     unit, gap = match["unit"], match["gap"]
-    if unit in _WORDS and gap:
+    if unit in _NEVER_APART and gap:
         return None
     power = _POWERS.get(match["power"] or "", "")
-    words = f"{power} {_counted(match['amount'], _UNITS[unit])}".strip()
-    per = f" per {_PER[match['per']]}" if match["per"] else ""
-    since = f"{number(match['since'])} to " if match["since"] else ""
-    return f"{since}{number(match['amount'])} {words}{per}"
+    words = f"{power} {_unit_name(match['amount'], _UNITS[unit])}".strip()
+    per = f" per {_PER_UNITS[match['per']]}" if match["per"] else ""
+    low = f"{number(match['low'])} to " if match["low"] else ""
+    return f"{low}{number(match['amount'])} {words}{per}"
 
 
 def _degrees(match: re.Match[str]) -> str:
     name = {"C": " Celsius", "F": " Fahrenheit", "": ""}[match["scale"] or ""]
     several = "degree" if match["amount"] == "1" else "degrees"
-    since = f"{number(match['since'])} to " if match["since"] else ""
-    return f"{since}{number(match['amount'])} {several}{name}"
+    low = f"{number(match['low'])} to " if match["low"] else ""
+    return f"{low}{number(match['amount'])} {several}{name}"
 
 
 def _feet(match: re.Match[str]) -> str:
@@ -183,7 +158,7 @@ def _feet(match: re.Match[str]) -> str:
 
 def _inches(match: re.Match[str]) -> str | None:
     if match.string.count('"', 0, match.start()) % 2:
-        return None  # it closes a quotation
+        return None  # the quote closes a quotation
     return f"{number(match['amount'])} inch{'' if match['amount'] == '1' else 'es'}"
 
 
@@ -207,7 +182,7 @@ def _version(match: re.Match[str]) -> str:
     return " point ".join(map(number, match["it"].lstrip("v").split(".")))
 
 
-def _address(match: re.Match[str]) -> str:
+def _ip_address(match: re.Match[str]) -> str:
     return " dot ".join(map(digits, match[0].split(".")))
 
 
@@ -218,18 +193,18 @@ def _phone(match: re.Match[str]) -> str:
 
 def _ordinal(match: re.Match[str]) -> str | None:
     whole = match["whole"].replace(",", "")
-    return ordinal(int(whole)) if len(whole) <= 15 else None
+    return ordinal(int(whole)) if len(whole) <= MAX_DIGITS else None
 
 
 def _plain(match: re.Match[str]) -> str:
-    """A number, apart from the letters that it touches ("MP3")."""
+    """A number, with spaces between it and the letters around it ("MP3")."""
     left = " " if match["left"] is not None else ""
     right = " " if match["right"] is not None else ""
     return left + number(match[0]) + right
 
 
 RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]\d|\w)", _address),
+    rule(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]\d|\w)", _ip_address),
     rule(
         r"(?<![\w.-])(?:(?:\+?\d{1,3}[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[.-]\d{4}"
         r"|\d{3}-\d{4}|\+\d{1,3}(?:[ -]\d{2,4}){2,5})(?![\w-]|\.\d)",
@@ -239,34 +214,34 @@ RULES: tuple[Rule, ...] = (
     rule(rf"\b{one_of(_SOFTWARE)}[ -](?P<it>v?\d+(?:\.\d+)+)(?!\w)", _version),
     rule(r"(?<![\w.])(?P<it>\d+(?:\.\d+){2,})(?![\w.]\d|\w)", _version),
     rule(
-        rf"(?P<minus>[-\u2212]\s?)?(?:US|CA|AU|NZ|HK|(?<![A-Za-z]))(?P<sign>{_SIGN})\s?"
-        rf"(?P<amount>{NUMBER})(?:{DASH}{_SIGN}?(?P<until>{NUMBER}))?{_SCALE}",
+        rf"(?P<minus>[-\u2212]\s?)?(?:US|CA|AU|NZ|HK|(?<![A-Za-z]))(?P<sign>{_CURRENCY_SIGN})\s?"
+        rf"(?P<amount>{NUMBER})(?:{DASH}{_CURRENCY_SIGN}?(?P<high>{NUMBER}))?{_SCALE}",
         _money,
     ),
     rule(r"(?<![\w)\]%.,])(?:-|\u2212\s?)(?=\.?\d)", "minus "),
     rule(r"(?<![\w)\]])\+(?=\.?\d)", "plus "),
-    rule(rf"(?P<amount>{NUMBER})\s?(?P<sign>{_SIGN})(?!\d)", _money_behind),
+    rule(rf"(?P<amount>{NUMBER})\s?(?P<sign>{_CURRENCY_SIGN})(?!\d)", _money_sign_last),
     rule(rf"(?P<amount>{NUMBER})\s?\u00a2", lambda m: f"{number(m['amount'])} cents"),
     rule(
-        rf"(?P<amount>{NUMBER})\s(?P<code>{one_of(_CODES)})\b",
-        lambda m: f"{number(m['amount'])} {_CODES[m['code']]}",
+        rf"(?P<amount>{NUMBER})\s(?P<code>{one_of(_CURRENCY_CODES)})\b",
+        lambda m: f"{number(m['amount'])} {_CURRENCY_CODES[m['code']]}",
     ),
     rule(
-        rf"(?:(?P<since>{NUMBER})%?{DASH})?(?P<amount>{NUMBER})\s?%",
+        rf"(?:(?P<low>{NUMBER})%?{DASH})?(?P<amount>{NUMBER})\s?%",
         lambda m: (
-            (f"{number(m['since'])} to " if m["since"] else "") + number(m["amount"]) + " percent"
+            (f"{number(m['low'])} to " if m["low"] else "") + number(m["amount"]) + " percent"
         ),
     ),
     rule(
-        rf"(?:(?P<since>{NUMBER}){DASH})?(?P<amount>{NUMBER})\s?[\u00b0\u00ba](?:\s?(?P<scale>[CF])\b)?",
+        rf"(?:(?P<low>{NUMBER}){DASH})?(?P<amount>{NUMBER})\s?[\u00b0\u00ba](?:\s?(?P<scale>[CF])\b)?",
         _degrees,
     ),
     rule(r"(?<![\w.])(?P<feet>\d{1,2})['\u2019]\s?(?P<inches>\d\d?)(?:\"|''|\u201d)", _feet),
     rule(rf"(?<![\w.\"])(?P<amount>{NUMBER})\"(?=[\s,.)]|$)", _inches),
     rule(
-        rf"(?<![\w.])(?<!\w-)(?:(?P<since>{NUMBER}){DASH})?(?P<amount>{NUMBER})(?P<gap>\s?)"
+        rf"(?<![\w.])(?<!\w-)(?:(?P<low>{NUMBER}){DASH})?(?P<amount>{NUMBER})(?P<gap>\s?)"
         rf"(?P<unit>{one_of(_UNITS)})(?P<power>[\u00b2\u00b3]|\^?[23](?!\d))?"
-        rf"(?:/(?P<per>{one_of(_PER)}))?(?![\w\u00b2\u00b3'\u2019&-])",
+        rf"(?:/(?P<per>{one_of(_PER_UNITS)}))?(?![\w\u00b2\u00b3'\u2019&-])",
         _measure,
     ),
     rule(r"\b24/7\b", "twenty-four seven"),

@@ -1,80 +1,45 @@
-"""Dates, years, times of day."""
+"""Rules for dates, years, decades and times of day."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stages.text.english.abbreviations import MONTHS, SHORT_MONTHS
 from stages.text.english.numbers import cardinal, number, ordinal, plural, year
 from stages.text.english.rule import DASH, Rule, one_of, rule
 
 if TYPE_CHECKING:
     import re
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-_SHORT_MONTHS = {month[:3]: month for month in MONTHS} | {"Sept": "September"}
 _DAYS = {
     day[:length]: day
     for day in ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     for length in (3, 4 if day[0] in "TW" else 3)
 } | {"Thurs": "Thursday"}
-_MONTH = one_of([*MONTHS, *(f"{short}." for short in _SHORT_MONTHS), *_SHORT_MONTHS])
+_MONTH = one_of([*MONTHS, *(f"{short}." for short in SHORT_MONTHS), *SHORT_MONTHS])
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])"
 _YEAR = r"(?:1\d|20)\d\d"
-_HALF = r"\s?(?P<half>[ap])(?:\.\s?m\.?|m\b)"
+_AM_PM = r"\s?(?P<am_pm>[ap])(?:\.\s?m\.?|m\b)"
 
-# Words after which a bare number of four digits is a year, and after it that it counts something.
-_BEFORE_YEAR = [
-    "in",
-    "since",
-    "by",
-    "from",
-    "until",
-    "till",
-    "before",
-    "after",
-    "during",
-    "of",
-    "year",
-    "circa",
-    "early",
-    "late",
-    "mid",
-    "spring",
-    "summer",
-    "autumn",
-    "fall",
-    "winter",
-    "between",
-    "and",
-    "to",
-    "copyright",
-    "©",
-]
+# A bare number of four digits is a year after one of these words. Before `_COUNTED` or a plural it
+# counts things. A plural is a word that ends with "s" and is not in `_VERBS`.
+_BEFORE_YEAR = (
+    "in", "since", "by", "from", "until", "till", "before", "after", "during", "of", "year",
+    "circa", "early", "late", "mid", "spring", "summer", "autumn", "fall", "winter", "between",
+    "and", "to", "copyright",
+)  # fmt: skip
 _COUNTED = "people|men|women|children|of|or|per|percent|points?|dollars|more|other"
 _VERBS = "was|is|has|does|this|as|its|always|thus|perhaps|plus|across|versus|less"
 
 
 def month(written: str) -> str:
-    """The whole name of a month that may be cut short."""
+    """The full name of a month or of its abbreviation."""
     short = written.rstrip(".")
-    return _SHORT_MONTHS.get(short, short)
+    return SHORT_MONTHS.get(short, short)
 
 
 def _date(match: re.Match[str]) -> str:
-    """Month, day and perhaps year, in the order in which they are read."""
+    """Month, day and an optional year, in this order."""
     words = f"{month(match['month'])} {ordinal(int(match['day']))}"
     return f"{words}, {year(match['year'])}" if match["year"] else words
 
@@ -91,18 +56,18 @@ def _month_only(match: re.Match[str]) -> str | None:
 
 
 def _numbered(match: re.Match[str]) -> str | None:
-    """2024-11-29, 11/29/2024, 3/14/15; the day first where it can be no month."""
+    """2024-11-29, 11/29/2024, 3/14/15. The first number is the day if it cannot be a month."""
     first, second, written = int(match["a"]), int(match["b"]), match["year"]
     if first > 12 and match["sep"] == "/":
         first, second = second, first
     if not (1 <= first <= 12 and 1 <= second <= 31):
         return None
-    full = written if len(written) == 4 else f"20{written}"
-    return f"{MONTHS[first - 1]} {ordinal(second)}, {year(full)}"
+    full_year = written if len(written) == 4 else f"20{written}"
+    return f"{MONTHS[first - 1]} {ordinal(second)}, {year(full_year)}"
 
 
-def _half(match: re.Match[str]) -> str:
-    return f" {match['half'].upper()}.M." if match["half"] else ""
+def _am_pm(match: re.Match[str]) -> str:
+    return f" {match['am_pm'].upper()}.M." if match["am_pm"] else ""
 
 
 def _clock(match: re.Match[str]) -> str | None:
@@ -112,16 +77,16 @@ def _clock(match: re.Match[str]) -> str | None:
     words = cardinal(hour)
     if minute:
         words += f" {'oh ' if minute < 10 else ''}{cardinal(minute)}"
-    elif hour <= 12 and not match["half"] and not second:
+    elif hour <= 12 and not match["am_pm"] and not second:
         words += " o'clock"
-    return words + (f" {cardinal(int(second))}" if second else "") + _half(match)
+    return words + (f" {cardinal(int(second))}" if second else "") + _am_pm(match)
 
 
 def _hour(match: re.Match[str]) -> str | None:
     if int(match["hour"]) > 24:
         return None
-    since = f"{cardinal(int(match['since']))} to " if match["since"] else ""
-    return since + cardinal(int(match["hour"])) + _half(match)
+    low = f"{cardinal(int(match['low']))} to " if match["low"] else ""
+    return low + cardinal(int(match["hour"])) + _am_pm(match)
 
 
 def _decade(match: re.Match[str]) -> str:
@@ -130,8 +95,8 @@ def _decade(match: re.Match[str]) -> str:
 
 
 def _year(match: re.Match[str]) -> str | None:
-    sure = match["before"] or match["era"]
-    if not sure and (match["counted"] or int(match["it"]) < 1500):
+    is_year = match["before"] or match["era"]
+    if not is_year and (match["counted"] or int(match["it"]) < 1500):
         return None
     return year(match["it"])
 
@@ -153,17 +118,17 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"\b(?P<month>{_MONTH})(?![a-z])(?:,?\s(?P<year>{_YEAR})\b(?!\.\d|,\d))?", _month_only),
     rule(
-        rf"(?<![\w:.])(?:(?P<since>\d\d?){DASH})?(?P<hour>\d\d?){_HALF}",
+        rf"(?<![\w:.])(?:(?P<low>\d\d?){DASH})?(?P<hour>\d\d?){_AM_PM}",
         _hour,
         ignore_case=True,
     ),
     rule(
-        rf"(?<![\d:.])(?P<hour>\d\d?)[:.](?P<minute>\d\d)(?P<second>(?!))?{_HALF}",
+        rf"(?<![\d:.])(?P<hour>\d\d?)[:.](?P<minute>\d\d)(?P<second>(?!))?{_AM_PM}",
         _clock,
         ignore_case=True,
     ),
     rule(
-        r"(?<![\d:.])(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?P<half>(?!))?(?![\d:])",
+        r"(?<![\d:.])(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?P<am_pm>(?!))?(?![\d:])",
         _clock,
     ),
     rule(
@@ -172,7 +137,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<![\w.,])['\u2019]?(?P<decade>(?:1\d|20)\d0|[2-9]0)['\u2019]?s\b", _decade),
     rule(
-        rf"(?P<before>\b(?:{'|'.join(_BEFORE_YEAR[:-1])})\s|\u00a9\s?)?"
+        rf"(?P<before>\b(?:{'|'.join(_BEFORE_YEAR)})\s|\u00a9\s?)?"
         rf"(?<![\w.,$\u20ac\u00a3#-])(?P<it>{_YEAR})(?![\w%]|[.,:/-]\d)"
         rf"(?P<era>\s(?:BC|AD|BCE|CE)\b)?"
         rf"(?P<counted>\s(?:{_COUNTED})\b|\s(?!(?:{_VERBS})\b)[a-z]+s\b)?",

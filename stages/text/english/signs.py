@@ -1,11 +1,14 @@
-"""Signs that have a name: mathematics, Greek letters, arrows, and slashes between words."""
+"""Rules for signs with a name: mathematics, Greek letters, arrows, slashes between words."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
+from typing import TYPE_CHECKING
 
-from stages.text.english.rule import Rule, rule
+from stages.text.english.rule import Rule, one_of, rule
+
+if TYPE_CHECKING:
+    import re
 
 _GREEK = {
     "\u03b1": "alpha", "\u03b2": "beta", "\u03b3": "gamma", "\u03b4": "delta", "\u03b5": "epsilon",
@@ -14,7 +17,7 @@ _GREEK = {
     "\u03c1": "rho", "\u03c3": "sigma", "\u03c4": "tau", "\u03c5": "upsilon", "\u03c6": "phi",
     "\u03c7": "chi", "\u03c8": "psi", "\u03c9": "omega", "\u03bf": "omicron", "\u03c2": "sigma",
 }  # fmt: skip
-_NAMED = {
+_NAMED_SIGNS = {
     "\u00d7": "times", "\u00f7": "divided by", "\u2212": "minus", "\u00b1": "plus or minus",
     "=": "equals", "\u2260": "is not equal to", "\u2248": "approximately",
     "\u2264": "is less than or equal to", "\u2265": "is greater than or equal to",
@@ -24,9 +27,11 @@ _NAMED = {
     "\u221a": "square root of", "\u2030": "per mille", "\u00b0": "degrees", "\u2211": "sum",
     "\u00b7": "",
 }  # fmt: skip
-_ASCII = {"<": "is less than", ">": "is greater than", "+": "plus", "*": "times", "/": "divided by",
-          "^": "to the power of", "~": "about"}  # fmt: skip
-_NAMES = "|".join(map(re.escape, sorted(_NAMED, key=len, reverse=True)))
+_ASCII_SIGNS = {
+    "<": "is less than", ">": "is greater than", "+": "plus", "*": "times", "/": "divided by",
+    "^": "to the power of", "~": "about",
+}  # fmt: skip
+_SIGN_PATTERN = one_of(_NAMED_SIGNS)
 
 
 def _greek(match: re.Match[str]) -> str:
@@ -34,7 +39,7 @@ def _greek(match: re.Match[str]) -> str:
 
 
 def _power(match: re.Match[str]) -> str:
-    """x^2, x\u00b2"""
+    """The exponent of x^2 or x\u00b2."""
     power = unicodedata.normalize("NFKC", match["power"]).replace("\u2212", "-")
     power = power.replace("-", "minus ")
     return {"2": " squared", "3": " cubed"}.get(power, f" to the power of {power}")
@@ -55,11 +60,11 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?<=\d)(?P<it>:)(?=\d)", " to "),
     rule(r"\s?(?P<it>~)\s?(?=\d)", " about "),
-    rule(r"(?<=[\w)])\s(?P<it>[<>*/^])\s(?=[\w(-])", lambda m: f" {_ASCII[m['it']]} "),
+    rule(r"(?<=[\w)])\s(?P<it>[<>*/^])\s(?=[\w(-])", lambda m: f" {_ASCII_SIGNS[m['it']]} "),
     rule(r"(?<=[\w)])\s?(?P<it>\+)\s?(?=[\w(])", " plus "),
     rule(r"(?<=\d)(?P<it>\*)(?=\d)", " times "),
     rule(r"(?<=[^\W\d])(?P<it>/)(?=[^\W\d])", " "),
-    rule(rf"(?P<it>{_NAMES})", lambda m: f" {_NAMED[m[0]]} "),
+    rule(rf"(?P<it>{_SIGN_PATTERN})", lambda m: f" {_NAMED_SIGNS[m[0]]} "),
     rule(r"[\u0391-\u03a9\u03b1-\u03c9]", lambda m: _greek(m) if m[0].lower() in _GREEK else None),
     rule(r"(?<=[^\W\d])(?P<it>_+)(?=\w)|(?<=\w)(?P<left>_)(?=[^\W\d])", " "),
     rule(r"[{}|\\^`~<>]|(?<!\w)_+|_+(?!\w)", " "),

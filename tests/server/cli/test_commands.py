@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and how it fails."""
+"""The command line: its output, its files, its errors and its exit status."""
 
 import io
 import os
@@ -18,7 +18,7 @@ from server.cli.client.loudspeaker import PROGRAMS
 from server.cli.main import COMMANDS, main
 from server.config.files import check_files
 from server.config.settings import Settings, SettingsError
-from server.serve import note_openness
+from server.serve import log_who_may_connect
 from tests.server.bench import fake_service
 from tests.server.loopback import serving
 
@@ -30,9 +30,10 @@ def test_without_a_command_it_prints_its_help(capsys):
     assert "serve" in capsys.readouterr().out
 
 
-def test_help_and_mistakes_load_nothing_heavy():
-    found = "import sys; from server.cli.main import main; main([]); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, check=True)
+def test_help_imports_no_large_packages():
+    program = "import sys; from server.cli.main import main; main([]); print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"torch", "fastapi", "pydantic", "numpy", "anyio", "rich", "httpx2"}
 
@@ -45,7 +46,7 @@ def test_every_command_has_help_with_examples(command, capsys):
     assert f"examples:\n  nano-omni {command}" in capsys.readouterr().out
 
 
-def test_ctrl_c_while_a_command_is_still_imported_is_quiet(monkeypatch, capsys):
+def test_ctrl_c_during_the_import_of_a_command_prints_nothing(monkeypatch, capsys):
     def interrupted(_name):
         raise KeyboardInterrupt
 
@@ -55,7 +56,7 @@ def test_ctrl_c_while_a_command_is_still_imported_is_quiet(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_completion_knows_every_command_and_option(shell, capsys):
+def test_completion_covers_every_command_and_option(shell, capsys):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(command in script for command in COMMANDS)
@@ -64,7 +65,7 @@ def test_completion_knows_every_command_and_option(shell, capsys):
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
-def test_config_shows_what_is_in_force_and_where_it_comes_from(tmp_path, monkeypatch, capsys):
+def test_config_shows_each_value_and_where_it_comes_from(tmp_path, monkeypatch, capsys):
     (tmp_path / "settings.toml").write_text('api_keys = ["sk-one", "sk-two"]\nmax_running = 3')
     monkeypatch.setenv("NANO_OMNI_PORT", "9000")
     config = str(tmp_path / "settings.toml")
@@ -80,19 +81,19 @@ def test_config_shows_what_is_in_force_and_where_it_comes_from(tmp_path, monkeyp
     assert "sk-" not in out
 
 
-def test_a_spoken_text_is_played_where_something_plays(tmp_path, monkeypatch, capsys):
+def test_say_plays_through_an_installed_player(tmp_path, monkeypatch, capsys):
     player = tmp_path / PROGRAMS[0]
-    player.write_text(f"#!/bin/sh\n/bin/cat > {tmp_path}/heard\n")
+    player.write_text(f"#!/bin/sh\n/bin/cat > {tmp_path}/played\n")
     player.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert main(["say", "Hello there.", "--model", "fake"]) == 0
-    assert (tmp_path / "heard").stat().st_size == 960 * len("Hellothere.")
+    assert (tmp_path / "played").stat().st_size == 960 * len("Hellothere.")
     assert capsys.readouterr().out == ""
     assert not (tmp_path / "out.wav").exists()
 
 
-def test_a_spoken_text_is_a_file_where_nothing_plays(tmp_path, monkeypatch, capsys):
+def test_say_writes_a_file_if_no_player_is_installed(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert main(["say", "Hello there.", "--model", "fake"]) == 0
@@ -100,32 +101,32 @@ def test_a_spoken_text_is_a_file_where_nothing_plays(tmp_path, monkeypatch, caps
     assert "out.wav" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_chat_answers_in_text_and_keeps_what_is_said(own, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("is_local", [True, False])
+def test_chat_prints_the_text_and_saves_the_voice(is_local, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    path = tmp_path / "said.wav"
-    ask = ["chat", "hello big world", "-o", str(path)]
-    if own:
-        assert main([*ask, "--model", "fake"]) == 0
+    path = tmp_path / "replies.wav"
+    command = ["chat", "hello big world", "-o", str(path)]
+    if is_local:
+        assert main([*command, "--model", "fake"]) == 0
     else:
         with serving(fake_service(port=0, api_keys="sk-one")) as server:
             monkeypatch.setenv("NANO_OMNI_API_KEY", "sk-one")
-            assert main([*ask, "--url", server.url]) == 0
+            assert main([*command, "--url", server.url]) == 0
     assert capsys.readouterr().out == "You said: hello big world\n"
     with wave.open(str(path)) as file:
         assert file.getnframes() > 0
 
 
-def test_chat_goes_on_in_text_where_nothing_plays(tmp_path, monkeypatch, capsys):
+def test_chat_continues_in_text_if_no_player_is_installed(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.stdin", io.StringIO("one\n\ntwo\n"))
     assert main(["chat", "--model", "fake"]) == 0
-    out, said = capsys.readouterr()
+    out, err = capsys.readouterr()
     assert out == "You said: one\nYou said: two\n"
-    assert said.count("nothing here can play it") == 1
+    assert err.count("cannot play audio") == 1
 
 
-def test_bench_says_how_it_went(capsys):
+def test_bench_prints_a_summary_and_fails_if_a_request_fails(capsys):
     with serving(fake_service(port=0)) as server:
         assert main(["bench", server.url, "--clients", "2", "--requests", "3"]) == 0
         assert "3 of 3 complete" in capsys.readouterr().out
@@ -142,16 +143,16 @@ def test_models_are_listed(capsys):
 
 
 def test_models_are_listed_without_torch():
-    found = (
+    program = (
         "import sys; from server.cli.main import main; sys.modules['torch'] = None;"
         "sys.exit(main(['models', '--model', 'piper-joe']))"
     )
-    done = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("piper-joe")
 
 
-def test_say_writes_a_file_of_true_size(tmp_path, capsys):
+def test_say_writes_a_wav_file_with_the_right_length(tmp_path, capsys):
     path = tmp_path / "out.wav"
     assert main(["say", "Hello there.", "-o", str(path), "--model", "fake"]) == 0
     with wave.open(str(path)) as file:
@@ -161,7 +162,7 @@ def test_say_writes_a_file_of_true_size(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["say", "...", "--model", "fake"], "nothing to speak"),
         (["say", "hi", "--model", "fake", "--voice", "nobody"], "no such voice"),
@@ -175,20 +176,20 @@ def test_say_writes_a_file_of_true_size(tmp_path, capsys):
         (["serve", "--config", "/no/such/file"], "/no/such/file"),
         (["config", "--max-running", "0"], "--max-running"),
         (["chat", "hi", "--url", "127.0.0.1:9"], "127.0.0.1:9"),
-        (["chat", "hi", "-o", "said.mp3", "--model", "fake"], ".wav"),
+        (["chat", "hi", "-o", "replies.mp3", "--model", "fake"], ".wav"),
         (["chat", "hi", "--model", "no such model"], "no such model"),
     ],
 )
-def test_a_failure_is_one_line(arguments, said, capsys):
+def test_an_error_is_printed_as_one_line(arguments, message, capsys):
     assert main(arguments) == 1
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("nano-omni: ")
-    assert said in line
+    assert message in line
 
 
 @pytest.mark.parametrize("command", ["serve", "config"])
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--api-keys-file", "/no/such/file"], "api_keys_file"),
         (["--api-keys-file", os.devnull], "no key"),
@@ -196,27 +197,27 @@ def test_a_failure_is_one_line(arguments, said, capsys):
         (["--ssl-keyfile", "/no/such/file"], "ssl_certfile"),
     ],
 )
-def test_config_refuses_the_files_that_serve_refuses(command, arguments, said, capsys):
+def test_config_refuses_the_files_that_serve_refuses(command, arguments, message, capsys):
     assert main([command, *arguments]) == 1
     out, line = capsys.readouterr()
     assert out == ""
     assert line.startswith("nano-omni: setting ")
-    assert said in line
+    assert message in line
 
 
-def test_a_port_that_is_taken_is_one_line(capsys):
+def test_a_port_in_use_is_printed_as_one_line(capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["serve", "--port", str(taken.getsockname()[1]), "--model", "fake"]) == 1
     line = capsys.readouterr().err.splitlines()[-1]
     assert "in use" in line
 
 
-def test_a_model_that_does_not_start_ends_the_server_with_one_line(capsys):
+def test_serve_ends_with_one_line_if_the_model_does_not_start(capsys):
     assert main(["serve", "--port", "0", "--model", "no such model"]) == 1
     assert "no such model" in capsys.readouterr().err
 
 
-def test_serve_says_where_and_ends_on_a_signal():
+def test_serve_prints_its_url_and_ends_on_sigterm():
     command = [sys.executable, "-m", "server.cli.main", "serve", "--port", "0", "--model", "fake"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         line = process.stdout.readline().decode()
@@ -232,7 +233,7 @@ def test_serve_says_where_and_ends_on_a_signal():
 
 
 @pytest.mark.parametrize(
-    ("host", "keys", "said"),
+    ("host", "keys", "open_to"),
     [
         ("127.0.0.1", "", "this machine"),
         ("::1", "", "this machine"),
@@ -242,14 +243,14 @@ def test_serve_says_where_and_ends_on_a_signal():
         ("0.0.0.0", "sk-one", None),
     ],
 )
-def test_a_server_without_keys_says_who_can_use_it(host, keys, said):
+def test_a_server_without_keys_logs_who_can_use_it(host, keys, open_to):
     structlog.reset_defaults()
     with structlog.testing.capture_logs() as logs:
-        note_openness(Settings(host=host, api_keys=keys))
-    assert [line["open_to"] for line in logs] == ([said] if said else [])
+        log_who_may_connect(Settings(host=host, api_keys=keys))
+    assert [line["open_to"] for line in logs] == ([open_to] if open_to else [])
 
 
-def test_a_key_that_is_not_the_certificates_is_one_line(tmp_path):
+def test_a_key_of_another_certificate_is_refused(tmp_path):
     for name in ("one", "two"):
         make = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN={name}"
         files = f"-keyout {tmp_path}/{name}.key -out {tmp_path}/{name}.crt"
@@ -259,18 +260,18 @@ def test_a_key_that_is_not_the_certificates_is_one_line(tmp_path):
         check_files(Settings(ssl_certfile=tmp_path / "one.crt", ssl_keyfile=tmp_path / "two.key"))
 
 
-def test_serve_speaks_tls_and_below_a_path(tmp_path):
+def test_serve_uses_tls_and_a_root_path(tmp_path):
     files = (str(tmp_path / "crt"), str(tmp_path / "key"))
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
     san = ["-addext", "subjectAltName=IP:127.0.0.1"]
     made = [*make.split(), *san, "-out", files[0], "-keyout", files[1]]
     subprocess.run(made, check=True, capture_output=True)
-    chosen = {"ssl_certfile": files[0], "ssl_keyfile": files[1], "root_path": "/omni"}
-    trusting = ssl.create_default_context(cafile=files[0])
-    with serving(fake_service(port=0, **chosen)) as server:
+    settings = {"ssl_certfile": files[0], "ssl_keyfile": files[1], "root_path": "/omni"}
+    tls_context = ssl.create_default_context(cafile=files[0])
+    with serving(fake_service(port=0, **settings)) as server:
         assert server.url.startswith("https://")
         for path in ("/omni/v1/models", "/v1/models", "/omni/health/ready"):
-            with urllib.request.urlopen(server.url + path, context=trusting) as reply:
+            with urllib.request.urlopen(server.url + path, context=tls_context) as reply:
                 assert reply.status == 200
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(server.url + "/omnivorous/v1/models", context=trusting)
+            urllib.request.urlopen(server.url + "/omnivorous/v1/models", context=tls_context)

@@ -1,9 +1,11 @@
+"""Where each stage runs, and how many replicas it has by default."""
+
 from __future__ import annotations
 
 import pytest
 
 from server.cli.commands import starting
-from server.cli.commands.starting import placement_of
+from server.cli.commands.starting import stage_placement
 from server.config.settings import Settings
 
 
@@ -12,7 +14,7 @@ def two_cores(monkeypatch):
     monkeypatch.setattr(starting, "num_cores", lambda: 2)
 
 
-def test_what_is_set_for_a_stage_beats_what_is_set_for_all():
+def test_the_setting_of_a_stage_overrides_the_one_for_all_stages():
     settings = Settings(
         replicas=3,
         talker_replicas=2,
@@ -22,16 +24,16 @@ def test_what_is_set_for_a_stage_beats_what_is_set_for_all():
         executor="process",
         talker_executor="thread",
     )
-    talker, thinker = placement_of(settings, "talker"), placement_of(settings, "thinker")
+    talker, thinker = stage_placement(settings, "talker"), stage_placement(settings, "thinker")
     assert (talker.replicas, talker.gpus, talker.dtype) == (2, 0.0, "bfloat16")
     assert (thinker.replicas, thinker.gpus, thinker.dtype) == (3, 1.0, "bfloat16")
     assert (talker.executor, thinker.executor) == ("thread", "process")
 
 
 @pytest.mark.usefixtures("two_cores")
-def test_talker_and_code2wav_have_two_workers_where_nothing_is_set():
+def test_talker_and_code2wav_have_two_replicas_by_default():
     settings = Settings(device="cpu")
-    counts = [placement_of(settings, s).replicas for s in ("thinker", "talker", "code2wav")]
+    counts = [stage_placement(settings, s).replicas for s in ("thinker", "talker", "code2wav")]
     assert counts == [1, 2, 2]
 
 
@@ -48,12 +50,12 @@ def test_talker_and_code2wav_have_two_workers_where_nothing_is_set():
         {"model": "fake"},
     ],
 )
-def test_they_have_one_worker_elsewhere(stage, given):
-    chosen = {name.format(stage=stage): value for name, value in given.items()}
-    assert placement_of(Settings(device="cpu", **chosen), stage).replicas == 1
+def test_other_settings_give_one_replica(stage, given):
+    settings = {name.format(stage=stage): value for name, value in given.items()}
+    assert stage_placement(Settings(device="cpu", **settings), stage).replicas == 1
 
 
 @pytest.mark.parametrize("stage", ["talker", "code2wav"])
-def test_they_have_one_worker_on_one_core(monkeypatch, stage):
+def test_one_core_gives_one_replica(monkeypatch, stage):
     monkeypatch.setattr(starting, "num_cores", lambda: 1)
-    assert placement_of(Settings(device="cpu"), stage).replicas == 1
+    assert stage_placement(Settings(device="cpu"), stage).replicas == 1

@@ -1,4 +1,4 @@
-"""The suite of `make conformance` with the client that is installed, the newest one."""
+"""The suite of `make conformance` with the newest client, the one that is installed."""
 
 import pytest
 

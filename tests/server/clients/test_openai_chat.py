@@ -1,5 +1,4 @@
-"""The official client, with strict validation, on everything that writes: the checklist of the
-wire contract, 45 to 66, and case C19."""
+"""The official client on chat, completions and responses, against a real server of fakes."""
 
 import base64
 import io
@@ -10,41 +9,13 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from server.config.settings import Settings
-from server.serving.service import Service
-from stages.contract.errors import RequestError
-from stages.contract.messages import SpeechEnd
-from tests.server.bench import HELLO, ScriptedDeployment, ScriptedStage, fake_service, tone
-from tests.server.loopback import serving
+from tests.server.clients.official import lenient
 
-ASK = {"model": "fake-chat", "messages": [{"role": "user", "content": "hello big world"}]}
-SAID = "You said: hello big world"
+BODY = {"model": "fake-chat", "messages": [{"role": "user", "content": "hello big world"}]}
+REPLY = "You said: hello big world"
 PCM = {"voice": "alloy", "format": "pcm16"}
-SPOKEN = {**ASK, "model": "gpt-audio", "modalities": ["text", "audio"], "audio": PCM}
+SPOKEN = {**BODY, "model": "gpt-audio", "modalities": ["text", "audio"], "audio": PCM}
 USAGE = {"stream_options": {"include_usage": True}}
-
-
-@pytest.fixture(scope="module")
-def address():
-    with serving(fake_service(port=0)) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def client(address):
-    with client_of(address) as made:
-        yield made
-
-
-def lenient(address):
-    """For streamed completions: the client's own type has no null for `finish_reason`, which the
-    service sends before the end."""
-    return client_of(address, _strict_response_validation=False)
-
-
-def client_of(address, **options):
-    strict = {"max_retries": 0, "timeout": 20, "_strict_response_validation": True}
-    return openai.OpenAI(base_url=f"{address.url}/v1", api_key="k", **{**strict, **options})
 
 
 @pytest.fixture(scope="module")
@@ -52,70 +23,72 @@ def chat(client):
     return client.chat.completions
 
 
-def sound_of(message):
+def audio_of(message):
     return base64.b64decode(message.audio.data, validate=True)
 
 
 # Text.
 
 
-def test_45_a_whole_reply_has_its_keys(chat):
-    reply = chat.create(**ASK)
+def test_a_whole_reply_has_its_keys(chat):
+    reply = chat.create(**BODY)
     message = reply.choices[0].message
     assert {"content", "refusal", "role", "annotations"} <= message.model_fields_set
-    assert (message.content, message.refusal) == (SAID, None)
+    assert (message.content, message.refusal) == (REPLY, None)
     assert reply.choices[0].logprobs is None
     assert reply.id.startswith("chatcmpl-")
 
 
-def test_46_47_a_stream_is_the_whole(chat):
-    chunks = list(chat.create(**ASK, stream=True, temperature=0))
+def test_a_stream_adds_up_to_the_whole_reply(chat):
+    chunks = list(chat.create(**BODY, stream=True, temperature=0))
     choices = [chunk.choices[0] for chunk in chunks]
-    assert "".join(choice.delta.content or "" for choice in choices) == SAID
+    assert "".join(choice.delta.content or "" for choice in choices) == REPLY
     assert [choice.delta.role for choice in choices] == ["assistant"] + [None] * (len(choices) - 1)
     assert [choice.finish_reason for choice in choices] == [None] * (len(choices) - 1) + ["stop"]
     assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
 
 
-def test_48_usage_comes_last_and_only_if_it_is_asked_for(chat):
-    *chunks, last = chat.create(**ASK, stream=True, **USAGE)
+def test_usage_comes_last_and_only_if_requested(chat):
+    *chunks, last = chat.create(**BODY, stream=True, **USAGE)
     assert all(chunk.usage is None and "usage" in chunk.model_fields_set for chunk in chunks)
     assert last.choices == []
-    assert last.usage == chat.create(**ASK).usage
-    assert not any("usage" in chunk.model_fields_set for chunk in chat.create(**ASK, stream=True))
+    assert last.usage == chat.create(**BODY).usage
+    assert not any("usage" in chunk.model_fields_set for chunk in chat.create(**BODY, stream=True))
 
 
 @pytest.mark.parametrize("name", ["max_completion_tokens", "max_tokens"])
-def test_49_the_limit_ends_with_length(chat, name):
-    reply = chat.create(**ASK, **{name: 1})
+def test_the_finish_reason_at_the_token_limit_is_length(chat, name):
+    reply = chat.create(**BODY, **{name: 1})
     assert reply.choices[0].finish_reason == "length"
     assert reply.usage.completion_tokens == 1
 
 
-def test_50_a_stop_string_is_not_seen(chat):
-    whole = chat.create(**ASK, stop=["big", "never"])
+def test_a_stop_string_is_not_sent(chat):
+    whole = chat.create(**BODY, stop=["big", "never"])
     assert (whole.choices[0].message.content, whole.choices[0].finish_reason) == (
         "You said: hello ",
         "stop",
     )
-    pieces = [c.choices[0].delta.content or "" for c in chat.create(**ASK, stop="big", stream=True)]
+    pieces = [
+        c.choices[0].delta.content or "" for c in chat.create(**BODY, stop="big", stream=True)
+    ]
     assert "".join(pieces) == "You said: hello "
 
 
-@pytest.mark.parametrize("kind", [ASK, SPOKEN])
-def test_51_two_choices_in_both_modes(chat, kind):
+@pytest.mark.parametrize("kind", [BODY, SPOKEN])
+def test_two_choices_whole_and_streamed(chat, kind):
     whole = chat.create(**kind, n=2, seed=1)
     assert [choice.index for choice in whole.choices] == [0, 1]
     with chat.stream(**kind, n=2, seed=1, **USAGE) as stream:
         final = stream.get_final_completion()
     assert final.usage == whole.usage
-    assert whole.usage.prompt_tokens == len(ASK["messages"][0]["content"])
+    assert whole.usage.prompt_tokens == len(BODY["messages"][0]["content"])
     for streamed, choice in zip(final.choices, whole.choices, strict=True):
         assert streamed.finish_reason == choice.finish_reason == "stop"
         assert streamed.message.role == "assistant"
         assert streamed.message.content == choice.message.content
         if kind is SPOKEN:
-            assert streamed.message.audio.transcript == choice.message.audio.transcript == SAID
+            assert streamed.message.audio.transcript == choice.message.audio.transcript == REPLY
             assert streamed.message.audio.data == choice.message.audio.data
 
 
@@ -134,32 +107,32 @@ def test_51_two_choices_in_both_modes(chat, kind):
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
     ],
 )
-def test_52_54_55_what_is_wrong_is_named(chat, wrong, param):
+def test_a_refusal_names_the_field(chat, wrong, param):
     with pytest.raises(openai.BadRequestError) as refused:
-        chat.create(**{**ASK, **wrong})
+        chat.create(**{**BODY, **wrong})
     assert refused.value.param == param
     assert refused.value.type == "invalid_request_error"
 
 
-def test_53_scores_whole_and_through_the_accumulator(chat):
-    whole = chat.create(**ASK, logprobs=True, top_logprobs=3).choices[0].logprobs
-    assert "".join(token.token for token in whole.content) == SAID
+def test_log_probabilities_whole_and_streamed(chat):
+    whole = chat.create(**BODY, logprobs=True, top_logprobs=3).choices[0].logprobs
+    assert "".join(token.token for token in whole.content) == REPLY
     assert [len(token.top_logprobs) for token in whole.content] == [3] * 5
     for token in whole.content:
         assert bytes(token.bytes).decode() == token.token
         assert token.top_logprobs[0].logprob == token.logprob
-    with chat.stream(**ASK, logprobs=True, top_logprobs=3) as stream:
+    with chat.stream(**BODY, logprobs=True, top_logprobs=3) as stream:
         streamed = stream.get_final_completion().choices[0].logprobs
     assert [t.model_dump() for t in streamed.content] == [t.model_dump() for t in whole.content]
 
 
-def test_54_tools_are_fine_where_none_is_wanted(chat):
+def test_tools_are_accepted_with_tool_choice_none(chat):
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
-    reply = chat.create(**ASK, tools=tools, tool_choice="none")
-    assert reply.choices[0].message.content == SAID
+    reply = chat.create(**BODY, tools=tools, tool_choice="none")
+    assert reply.choices[0].message.content == REPLY
 
 
-def test_56_all_roles_and_parts(chat):
+def test_all_roles_and_parts(chat):
     part = {"type": "text", "text": "a"}
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
@@ -179,7 +152,7 @@ class City(BaseModel):
     people: int
 
 
-def test_a_schema_of_the_client_is_kept_to(chat):
+def test_a_reply_matches_the_schema(chat):
     message = {"role": "user", "content": '{"name": "Paris", "people": 2102650}'}
     reply = chat.parse(model="fake-chat", messages=[message], response_format=City)
     assert reply.choices[0].message.parsed == City(name="Paris", people=2102650)
@@ -189,22 +162,22 @@ def test_a_schema_of_the_client_is_kept_to(chat):
     assert plain.choices[0].message.content == message["content"]
 
 
-# Sound.
+# Audio.
 
 
-def test_57_59_a_spoken_reply_as_wav(chat):
+def test_a_spoken_reply_as_wav(chat):
     reply = chat.create(**{**SPOKEN, "audio": {"voice": "alloy", "format": "wav"}})
     message = reply.choices[0].message
     assert message.content is None
-    assert message.audio.transcript == SAID
+    assert message.audio.transcript == REPLY
     assert message.audio.expires_at > time.time()
-    with wave.open(io.BytesIO(sound_of(message))) as file:
+    with wave.open(io.BytesIO(audio_of(message))) as file:
         assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (24_000, 1, 2)
         pcm = file.readframes(file.getnframes())
-    assert pcm == sound_of(chat.create(**SPOKEN).choices[0].message)
+    assert pcm == audio_of(chat.create(**SPOKEN).choices[0].message)
 
 
-def test_60_63_what_is_wrong_with_sound_is_named(chat):
+def test_a_refused_audio_option_is_named(chat):
     for wrong, param in (({"audio": None}, "audio"), ({"audio": {**PCM, "format": "x"}}, None)):
         with pytest.raises(openai.BadRequestError) as refused:
             chat.create(**{**SPOKEN, **wrong})
@@ -216,11 +189,11 @@ def test_60_63_what_is_wrong_with_sound_is_named(chat):
 
 @pytest.mark.parametrize("options", [{}, {"n": 2}, {"logprobs": True, "top_logprobs": 2}])
 @pytest.mark.parametrize("modalities", [["text", "audio"], ["audio"]])
-def test_61_66_a_spoken_stream_through_the_accumulator(chat, options, modalities):
-    """C19: transcript, audio, finish reason and usage are all there, once."""
-    ask = {**SPOKEN, **options, "modalities": modalities}
-    whole = chat.create(**ask)
-    with chat.stream(**ask, **USAGE) as stream:
+def test_the_client_accumulates_a_spoken_stream(chat, options, modalities):
+    """Transcript, audio, finish reason and usage each arrive once."""
+    body = {**SPOKEN, **options, "modalities": modalities}
+    whole = chat.create(**body)
+    with chat.stream(**body, **USAGE) as stream:
         final = stream.get_final_completion()
     assert final.usage == whole.usage
     for streamed, choice in zip(final.choices, whole.choices, strict=True):
@@ -228,9 +201,9 @@ def test_61_66_a_spoken_stream_through_the_accumulator(chat, options, modalities
         assert audio.id.startswith("audio_")
         assert audio.id.count("audio_") == 1
         assert audio.expires_at - final.created == 3600
-        assert audio.transcript == choice.message.audio.transcript == SAID
-        sound = sound_of(streamed.message)
-        assert sound == sound_of(choice.message)
+        assert audio.transcript == choice.message.audio.transcript == REPLY
+        sound = audio_of(streamed.message)
+        assert sound == audio_of(choice.message)
         assert len(sound) % 2 == 0
         assert not sound.startswith(b"RIFF")
         assert streamed.message.content is None
@@ -244,18 +217,18 @@ def test_61_66_a_spoken_stream_through_the_accumulator(chat, options, modalities
     assert (details.text_tokens, usage.prompt_tokens) == (5 * num, 15)
 
 
-def test_64_an_earlier_voice_is_remembered(chat):
+def test_a_later_request_can_refer_to_a_spoken_reply(chat):
     first = chat.create(**SPOKEN)
-    history = [*ASK["messages"], first.choices[0].message, {"role": "user", "content": "And?"}]
+    history = [*BODY["messages"], first.choices[0].message, {"role": "user", "content": "And?"}]
     reply = chat.create(model="fake-chat", messages=history)
-    assert reply.usage.prompt_tokens == len("hello big world" + SAID + "And?")
-    unknown = [{"role": "assistant", "audio": {"id": "audio_0"}}, *ASK["messages"]]
+    assert reply.usage.prompt_tokens == len("hello big world" + REPLY + "And?")
+    unknown = [{"role": "assistant", "audio": {"id": "audio_0"}}, *BODY["messages"]]
     with pytest.raises(openai.BadRequestError) as refused:
         chat.create(model="fake-chat", messages=unknown)
     assert refused.value.param == "messages[0].audio.id"
 
 
-# Bare prompts.
+# Completions.
 
 
 def test_completions_in_every_form(client):
@@ -295,11 +268,11 @@ def test_a_streamed_completion(address):
 
 def test_a_response_whole_and_streamed(client):
     whole = client.responses.create(model="fake-chat", input="hello big world")
-    assert (whole.output_text, whole.status, whole.error) == (SAID, "completed", None)
+    assert (whole.output_text, whole.status, whole.error) == (REPLY, "completed", None)
     with client.responses.stream(model="fake-chat", input="hello big world") as stream:
         events = list(stream)
         final = stream.get_final_response()
-    assert final.output_text == SAID
+    assert final.output_text == REPLY
     assert final.usage == whole.usage
     assert [event.sequence_number for event in events] == list(range(len(events)))
     raw = list(client.responses.create(model="fake-chat", input="hello big world", stream=True))
@@ -316,7 +289,7 @@ def test_a_response_whole_and_streamed(client):
     ]
 
 
-def test_a_response_is_gone_on_from_and_found(client):
+def test_a_response_can_be_continued_and_retrieved(client):
     first = client.responses.create(model="fake-chat", input="hello", instructions="Be kind.")
     second = client.responses.create(model="fake-chat", input="And?", previous_response_id=first.id)
     assert second.usage.input_tokens == len("helloYou said: helloAnd?")
@@ -331,14 +304,14 @@ def test_a_response_is_gone_on_from_and_found(client):
     assert again.usage == second.usage
 
 
-def test_a_response_is_parsed(client):
+def test_a_response_is_parsed_into_a_model(client):
     reply = client.responses.parse(
         model="fake-chat", input='{"name": "Paris", "people": 1}', text_format=City
     )
     assert reply.output_parsed == City(name="Paris", people=1)
 
 
-def test_a_response_shows_scores_and_its_limit(client):
+def test_a_response_has_log_probabilities_and_its_limit(client):
     reply = client.responses.create(
         model="fake-chat",
         input="hello",
@@ -355,25 +328,13 @@ def test_a_response_shows_scores_and_its_limit(client):
 # Failures.
 
 
-@pytest.fixture(scope="module")
-def failing():
-    fault = RequestError("r", "no")
-
-    def deploy():
-        stages = ScriptedStage(HELLO[0], fault), ScriptedStage(SpeechEnd(1))
-        return ScriptedDeployment(*stages, ScriptedStage(tone(2400), fault))
-
-    with serving(Service(Settings(port=0), deploy)) as found:
-        yield found
-
-
-@pytest.mark.parametrize("url", ["chat", "completions", "responses"])
-def test_69_a_fault_between_words_is_an_error_of_every_stream(failing, url):
+@pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
+def test_a_failure_in_any_stream_is_an_api_error(failing, endpoint):
     seen = []
     with lenient(failing) as client:
-        ask = {
+        calls = {
             "chat": lambda: client.chat.completions.create(
-                **{**ASK, "model": "chatter", "n": 2}, stream=True
+                **{**BODY, "model": "chatter", "n": 2}, stream=True
             ),
             "completions": lambda: client.completions.create(
                 model="chatter", prompt="hi", stream=True
@@ -381,5 +342,5 @@ def test_69_a_fault_between_words_is_an_error_of_every_stream(failing, url):
             "responses": lambda: client.responses.create(model="chatter", input="hi", stream=True),
         }
         with pytest.raises(openai.APIError):
-            seen.extend(ask[url]())
+            seen.extend(calls[endpoint]())
     assert not any(getattr(event, "type", "") == "response.completed" for event in seen)

@@ -1,4 +1,4 @@
-"""The official client, with strict validation, against a real server of fakes."""
+"""The official client on speech, models and connections, against a real server of fakes."""
 
 import base64
 import json
@@ -11,43 +11,14 @@ import pytest
 
 from server.config.settings import Settings
 from server.serving.service import Service
-from stages.contract.errors import RequestError
 from stages.contract.messages import AudioEnd, SpeechEnd
-from tests.server.bench import (
-    HELLO,
-    SOUND,
-    ScriptedDeployment,
-    ScriptedStage,
-    fake_service,
-    tone,
-)
+from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage, tone
+from tests.server.clients.official import client_of
 from tests.server.loopback import serving
 
 HELLO_MESSAGES = [{"role": "user", "content": "hello big world"}]
 AUDIO = {"voice": "alloy", "format": "pcm16"}
 SPOKEN = {"modalities": ["text", "audio"], "audio": AUDIO}
-
-
-@pytest.fixture(scope="module")
-def address():
-    with serving(fake_service(port=0)) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def client(address):
-    with client_of(address) as made:
-        yield made
-
-
-def client_of(address):
-    return openai.OpenAI(
-        base_url=f"{address.url}/v1",
-        api_key="k",
-        max_retries=0,
-        timeout=20,
-        _strict_response_validation=True,
-    )
 
 
 def test_models_are_listed_and_found(client):
@@ -61,33 +32,33 @@ def test_models_are_listed_and_found(client):
     assert refused.value.request_id.startswith("req_")
 
 
-def test_speech_whole_and_streamed_is_the_same(client):
-    ask = {"model": "tts-1", "voice": "nova", "input": "One two three."}
-    whole = client.audio.speech.create(response_format="pcm", **ask)
+def test_whole_and_streamed_speech_are_the_same(client):
+    body = {"model": "tts-1", "voice": "nova", "input": "One two three."}
+    whole = client.audio.speech.create(response_format="pcm", **body)
     assert len(whole.content) == 2 * 480 * len("Onetwothree.")
-    with client.audio.speech.with_streaming_response.create(response_format="wav", **ask) as reply:
+    with client.audio.speech.with_streaming_response.create(response_format="wav", **body) as reply:
         assert reply.headers["content-type"] == "audio/wav"
         assert reply.headers["transfer-encoding"] == "chunked"
         streamed = b"".join(reply.iter_bytes(1024))
     assert streamed[44:] == whole.content
     with client.audio.speech.with_streaming_response.create(
-        response_format="wav", stream_format="sse", **ask
+        response_format="wav", stream_format="sse", **body
     ) as reply:
         lines = [line.removeprefix("data: ") for line in reply.iter_lines() if line]
     *deltas, done, last = lines
     assert b"".join(base64.b64decode(json.loads(d)["audio"]) for d in deltas) == streamed
-    assert json.loads(done)["usage"]["input_tokens"] == len(ask["input"])
+    assert json.loads(done)["usage"]["input_tokens"] == len(body["input"])
     assert last == "[DONE]"
 
 
-def test_a_refusal_is_the_clients_error(client):
+def test_a_refusal_is_a_bad_request_error(client):
     with pytest.raises(openai.BadRequestError) as refused:
         client.audio.speech.create(model="tts-1", voice="x", input="hi", response_format="pcm")
     assert refused.value.param == "voice"
     assert "fake-low" in str(refused.value)
 
 
-def test_a_chat_whole_and_streamed_is_the_same(client):
+def test_a_whole_and_a_streamed_chat_are_the_same(client):
     whole = client.chat.completions.create(model="fake-chat", messages=HELLO_MESSAGES)
     assert whole.choices[0].message.content == "You said: hello big world"
     chunks = list(
@@ -98,7 +69,7 @@ def test_a_chat_whole_and_streamed_is_the_same(client):
     assert chunks[-1].choices[0].finish_reason == "stop"
 
 
-def test_max_tokens_ends_with_length(client):
+def test_the_finish_reason_at_the_token_limit_is_length(client):
     reply = client.chat.completions.create(
         model="fake-chat", messages=HELLO_MESSAGES, max_completion_tokens=2
     )
@@ -115,7 +86,7 @@ def test_a_spoken_chat_whole(client):
     assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
 
 
-def test_a_spoken_chat_through_the_clients_accumulator(client):
+def test_the_client_accumulates_a_spoken_chat(client):
     whole = client.chat.completions.create(model="gpt-audio", messages=HELLO_MESSAGES, **SPOKEN)
     with client.chat.completions.stream(
         model="gpt-audio",
@@ -135,7 +106,7 @@ def test_a_spoken_chat_through_the_clients_accumulator(client):
     assert audio["data"] == whole.choices[0].message.audio.data
 
 
-def test_an_unknown_field_of_our_own_passes_through_the_client(client):
+def test_the_client_can_send_extension_fields(client):
     reply = client.audio.speech.create(
         model="tts-1",
         voice="alloy",
@@ -146,22 +117,7 @@ def test_an_unknown_field_of_our_own_passes_through_the_client(client):
     assert reply.content
 
 
-@pytest.fixture(scope="module")
-def failing():
-    """A server whose thinker fails after a word, and whose sounder fails after a chunk."""
-    fault = RequestError("r", "no")
-    made = []
-
-    def deploy():
-        stages = ScriptedStage(HELLO[0], fault), ScriptedStage(SpeechEnd(1))
-        made.append(ScriptedDeployment(*stages, ScriptedStage(tone(2400), fault)))
-        return made[0]
-
-    with serving(Service(Settings(port=0), deploy)) as found:
-        yield found
-
-
-def test_a_fault_in_a_chat_stream_is_an_error_of_the_client(failing):
+def test_a_failure_in_a_chat_stream_is_an_api_error(failing):
     with client_of(failing) as client:
         stream = client.chat.completions.create(
             model="chatter", messages=HELLO_MESSAGES, stream=True
@@ -171,7 +127,7 @@ def test_a_fault_in_a_chat_stream_is_an_error_of_the_client(failing):
     assert failed.value.code == "generation_failed"
 
 
-def test_a_fault_in_raw_audio_is_a_broken_connection(failing):
+def test_a_failure_in_an_audio_file_breaks_the_connection(failing):
     with client_of(failing) as client:
         with pytest.raises(openai.APIConnectionError):
             client.audio.speech.create(
@@ -180,7 +136,7 @@ def test_a_fault_in_raw_audio_is_a_broken_connection(failing):
 
 
 def exchange(port, *requests):
-    """All bytes that come back on one connection."""
+    """Send the requests on one connection. Returns all bytes that the server sends."""
     with socket.create_connection(("127.0.0.1", port), 20) as connection:
         connection.sendall(b"".join(requests))
         pieces = []
@@ -189,29 +145,29 @@ def exchange(port, *requests):
         return b"".join(pieces)
 
 
-def raw(method, path, body=b"", close=True):
+def http_request(method, path, body=b"", close=True):
     last = b"Connection: close\r\n" if close else b""
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n".encode()
     return head + last + b"\r\n" + body
 
 
-def test_a_broken_body_has_no_last_chunk(failing):
+def test_a_broken_off_body_has_no_last_chunk(failing):
     body = {"model": "speaker", "voice": "low", "input": "hi", "response_format": "pcm"}
     for stream_format in ("audio", "sse"):
         sent = json.dumps({**body, "stream_format": stream_format}).encode()
-        reply = exchange(failing.port, raw("POST", "/v1/audio/speech", sent, close=False))
+        reply = exchange(failing.port, http_request("POST", "/v1/audio/speech", sent, close=False))
         assert reply.startswith(b"HTTP/1.1 200 OK\r\n")
         assert not reply.endswith(b"0\r\n\r\n")
         assert b"[DONE]" not in reply
 
 
-def test_a_connection_is_kept_over_streams_and_errors(address):
+def test_a_connection_stays_open_after_streams_and_errors(address):
     chat = json.dumps({"model": "fake-chat", "messages": HELLO_MESSAGES, "stream": True}).encode()
     requests = [
-        raw("POST", "/v1/chat/completions", chat, close=False),
-        raw("POST", "/v1/audio/speech", b"{", close=False),
-        raw("GET", "/v1/models/org%2Fnone", close=False),
-        raw("HEAD", "/health"),
+        http_request("POST", "/v1/chat/completions", chat, close=False),
+        http_request("POST", "/v1/audio/speech", b"{", close=False),
+        http_request("GET", "/v1/models/org%2Fnone", close=False),
+        http_request("HEAD", "/health"),
     ]
     with socket.create_connection(("127.0.0.1", address.port), 20) as connection:
         replies = []
@@ -239,7 +195,7 @@ def test_a_large_body_without_a_length_is_refused(address):
         assert b" 413 " in connection.recv(65536).split(b"\r\n")[0]
 
 
-def test_wav_of_the_client_can_be_read(client, tmp_path):
+def test_a_wav_file_can_be_read(client, tmp_path):
     reply = client.audio.speech.create(
         model="tts-1", voice="alloy", input="Hello.", response_format="wav"
     )
@@ -249,48 +205,48 @@ def test_wav_of_the_client_can_be_read(client, tmp_path):
         assert len(file.readframes(10**6)) == 2 * 480 * len("Hello.")
 
 
-def test_sound_of_the_script_arrives_unchanged():
+def test_samples_arrive_unchanged():
     def deploy():
         stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
         return ScriptedDeployment(*stages)
 
-    with serving(Service(Settings(port=0), deploy)) as found, client_of(found) as client:
+    with serving(Service(Settings(port=0), deploy)) as server, client_of(server) as client:
         reply = client.audio.speech.create(
             model="speaker", voice="low", input="hi", response_format="pcm"
         )
     assert reply.content == b"".join(chunk.samples.tobytes() for chunk in SOUND[:2])
 
 
-def test_a_stream_that_runs_may_finish_while_the_server_ends():
+def test_a_running_stream_finishes_while_the_server_shuts_down():
     sounder = ScriptedStage(tone(2400))
 
     def deploy():
         return ScriptedDeployment(ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), sounder)
 
-    ask = {"model": "speaker", "voice": "low", "input": "hi", "response_format": "pcm"}
-    with serving(Service(Settings(port=0), deploy)) as found, client_of(found) as client:
+    body = {"model": "speaker", "voice": "low", "input": "hi", "response_format": "pcm"}
+    with serving(Service(Settings(port=0), deploy)) as server, client_of(server) as client:
         with client.audio.speech.with_streaming_response.create(
-            stream_format="sse", **ask
+            stream_format="sse", **body
         ) as reply:
             lines = (line for line in reply.iter_lines() if line)
             next(lines)
-            found.server.should_exit = True
+            server.server.should_exit = True
             with pytest.raises(OSError, match=r"refused|reset"):
-                knock_for_ever(found.port)
+                connect_until_refused(server.port)
             for item in (tone(2400), AudioEnd(4800, 4)):
-                found.call(sounder.report, item)
+                server.call(sounder.report, item)
             rest = list(lines)
     assert rest[-1] == "data: [DONE]"
     assert len(rest) == 3
 
 
-def knock_for_ever(port):
-    """Connect again and again; raises OSError once nobody listens there.
+def connect_until_refused(port):
+    """Connect in a loop. Raises OSError once the server has closed its socket.
 
-    Each connection is over before the next: a busy server would have more than it may hold.
+    Each connection is closed before the next, so that they do not pile up on a busy server.
     """
     while True:
         with socket.create_connection(("127.0.0.1", port), 20) as connection:
-            with suppress(OSError):  # nobody took it, and nobody will
+            with suppress(OSError):  # the server never accepted it
                 connection.shutdown(socket.SHUT_WR)
                 connection.recv(1)

@@ -1,4 +1,4 @@
-"""The log: one format for all records, and no noise for what has its line already."""
+"""The log: one format for all records, and no second record of the same event."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ def fail(error):
         logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
 
 
-def test_away_from_a_terminal_each_record_is_a_line_of_json(capsys):
+def test_without_a_terminal_each_record_is_a_line_of_json(capsys):
     configure_logs(Settings())
     structlog.get_logger("server").info("request", status=200)
     structlog.get_logger("server").debug("detail")
@@ -41,13 +41,13 @@ def test_on_a_terminal_a_traceback_shows_no_values(capsys):
     assert secret not in written
 
 
-def test_a_stream_that_broke_is_not_told_twice(capsys):
+def test_a_broken_stream_is_logged_once(capsys):
     configure_logs(Settings())
     fail(BrokenStreamError())
     assert capsys.readouterr().err == ""
 
 
-def test_no_level_lets_the_text_of_an_event_into_the_log(capsys):
+def test_no_log_level_writes_the_text_of_events(capsys):
     configure_logs(Settings(log_level="debug"))
     logging.getLogger("sse_starlette.sse").debug("chunk: %s", "what the user said")
     assert "what the user said" not in capsys.readouterr().err
@@ -57,7 +57,7 @@ def lines(capsys):
     return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
-async def test_a_request_is_one_line_with_its_times_and_how_it_ended(capsys):
+async def test_a_request_is_one_line_with_its_times_and_outcome(capsys):
     configure_logs(Settings())
     async with scripted() as (app, _):
         reply = await post("/v1/chat/completions", SPOKEN).run(app)
@@ -70,7 +70,7 @@ async def test_a_request_is_one_line_with_its_times_and_how_it_ended(capsys):
     assert (line["audio_ms"], line["underruns"]) == (200, 0)
 
 
-async def test_a_refusal_has_its_line_and_watchers_have_none(capsys):
+async def test_a_refused_request_is_logged_and_health_checks_are_not(capsys):
     configure_logs(Settings())
     async with scripted() as (app, _):
         for path in ("/metrics", "/health", "/debug/requests/x/timeline"):
@@ -81,7 +81,7 @@ async def test_a_refusal_has_its_line_and_watchers_have_none(capsys):
 
 
 @pytest.mark.parametrize("log_texts", [False, True])
-async def test_what_was_asked_is_logged_only_where_a_setting_wants_it(capsys, log_texts):
+async def test_bodies_are_logged_only_with_log_texts(capsys, log_texts):
     configure_logs(Settings(log_level="debug"))
     async with scripted(log_texts=log_texts) as (app, _):
         for path, body in (("audio/speech", SPEECH), ("chat/completions", CHAT)):

@@ -1,4 +1,4 @@
-"""Settings: one default each, read from three places, refused where they do not fit."""
+"""Settings: one default each, three sources, and errors for invalid values."""
 
 from pathlib import Path
 
@@ -9,15 +9,15 @@ from server.document.settings_page import page
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_set(monkeypatch):
-    """Whoever runs the tests may have settings of their own."""
+def no_settings_in_the_environment(monkeypatch):
+    """Remove settings that the developer's environment may have."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"NANO_OMNI_{name.upper()}", raising=False)
 
 
 @pytest.fixture
 def settings_file(tmp_path, monkeypatch):
-    """Where the settings file is looked for; it is not there yet."""
+    """The path of the default settings file, which does not exist yet."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "nano-omni").mkdir()
     return tmp_path / "nano-omni" / "config.toml"
@@ -29,7 +29,7 @@ def test_defaults():
     assert settings.max_input_chars == 4096
 
 
-def test_what_is_given_beats_the_environment(monkeypatch):
+def test_the_command_line_beats_the_environment(monkeypatch):
     monkeypatch.setenv("NANO_OMNI_PORT", "9000")
     monkeypatch.setenv("NANO_OMNI_HOST", "::1")
     settings = load_settings({"port": 9001})
@@ -45,14 +45,14 @@ def test_an_unknown_name_is_an_error(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value"), [("port", "70000"), ("port", "x"), ("deadline_s", "nan"), ("dtype", "int3")]
 )
-def test_a_value_that_does_not_fit_is_one_line(monkeypatch, name, value):
+def test_an_invalid_value_is_an_error_of_one_line(monkeypatch, name, value):
     monkeypatch.setenv(f"NANO_OMNI_{name.upper()}", value)
     with pytest.raises(SettingsError, match=f"setting {name}: ") as refused:
         load_settings({})
     assert "\n" not in str(refused.value)
 
 
-def test_lists_are_told_apart_by_commas_and_spaces(monkeypatch):
+def test_lists_are_separated_by_commas_and_spaces(monkeypatch):
     monkeypatch.setenv("NANO_OMNI_CORS_ORIGINS", "https://a.example, http://localhost:3000")
     monkeypatch.setenv("NANO_OMNI_API_KEYS", "one,two three")
     settings = load_settings({})
@@ -63,7 +63,7 @@ def test_lists_are_told_apart_by_commas_and_spaces(monkeypatch):
 @pytest.mark.parametrize(
     "origin", ["a.example", "https://a.example/", "https://a.example/page", "**"]
 )
-def test_an_origin_has_a_scheme_and_no_path(monkeypatch, origin):
+def test_an_origin_needs_a_scheme_and_has_no_path(monkeypatch, origin):
     monkeypatch.setenv("NANO_OMNI_CORS_ORIGINS", origin)
     with pytest.raises(SettingsError, match="cors_origins"):
         load_settings({})
@@ -82,7 +82,7 @@ def test_a_file_beats_the_defaults_only(settings_file, monkeypatch):
     }
 
 
-def test_another_file_is_named_by_an_option_or_a_variable(settings_file, tmp_path, monkeypatch):
+def test_an_option_or_a_variable_names_another_file(settings_file, tmp_path, monkeypatch):
     settings_file.write_text("port = 1")
     for name, port in (("a.toml", 2), ("b.toml", 3)):
         (tmp_path / name).write_text(f"port = {port}")
@@ -91,7 +91,7 @@ def test_another_file_is_named_by_an_option_or_a_variable(settings_file, tmp_pat
     assert load_settings({}, tmp_path / "b.toml").port == 3
 
 
-def test_a_file_that_is_named_must_be_there(settings_file, tmp_path):
+def test_a_named_file_must_exist(settings_file, tmp_path):
     assert load_settings({}).port == 8000
     with pytest.raises(SettingsError, match=r"no\.toml: No such file"):
         load_settings({}, tmp_path / "no.toml")
@@ -106,14 +106,14 @@ def test_a_file_that_is_named_must_be_there(settings_file, tmp_path):
         ('port = "x"', r"setting port: .* \(from .*config.toml\)"),
     ],
 )
-def test_a_file_that_is_wrong_is_one_line(settings_file, content, said):
+def test_an_invalid_file_is_an_error_of_one_line(settings_file, content, said):
     settings_file.write_text(content)
     with pytest.raises(SettingsError, match=said) as refused:
         load_settings({})
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_may_hold_lists_and_paths_from_home(settings_file, monkeypatch):
+def test_a_file_may_contain_lists_and_paths_with_a_tilde(settings_file, monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     settings_file.write_text('cors_origins = ["https://a.example"]\ncache_dir = "~/cache"')
     settings = load_settings({})
@@ -121,7 +121,7 @@ def test_a_file_may_hold_lists_and_paths_from_home(settings_file, monkeypatch):
     assert settings.cache_dir == Path("/home/somebody/cache")
 
 
-def test_a_wrong_key_is_not_shown(settings_file):
+def test_an_error_does_not_show_a_key(settings_file):
     settings_file.write_text('api_keys = {secret = "sk-secret"}')
     with pytest.raises(SettingsError) as refused:
         load_settings({})
@@ -135,9 +135,9 @@ def test_a_root_path_begins_with_a_slash_and_ends_without(monkeypatch, root):
         load_settings({})
 
 
-def test_every_setting_says_what_it_is():
+def test_every_setting_has_a_description():
     assert all(field.description for field in Settings.model_fields.values())
 
 
-def test_the_page_of_settings_has_not_drifted():
+def test_the_page_of_settings_is_up_to_date():
     assert (Path(__file__).parents[3] / "docs" / "settings.md").read_text() == page()

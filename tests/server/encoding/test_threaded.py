@@ -1,21 +1,21 @@
-"""A file holds nothing before its first samples come."""
+"""A threaded encoder is opened by its first samples."""
 
 from functools import partial
 
-from server.encoding.formats import FileFormat, PlainEncoder
-from server.encoding.threaded import OpenFile
+from server.encoding.formats import FileFormat, PassthroughEncoder
+from server.encoding.threaded import ThreadedEncoder
 
 
-async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_first():
+async def test_the_first_samples_open_the_encoder_and_its_head_comes_first():
     opened = []
 
     def set_up():
         opened.append(True)
-        return PlainEncoder(b"head ")
+        return PassthroughEncoder(b"head ")
 
-    for heavy in (False, True):
+    for in_thread in (False, True):
         opened.clear()
-        file = OpenFile(FileFormat("audio/x", set_up, heavy=heavy))
+        file = ThreadedEncoder(FileFormat("audio/x", set_up, in_thread=in_thread))
         assert not opened
         assert [await file.feed(b"one "), await file.feed(b"two"), await file.flush()] == [
             b"head one ",
@@ -26,7 +26,7 @@ async def test_an_encoder_is_set_up_once_by_the_first_samples_and_its_head_goes_
         file.close()
 
 
-async def test_a_file_without_samples_has_its_head_and_may_be_closed_unopened():
-    form = FileFormat("audio/x", partial(PlainEncoder, b"head"), heavy=False)
-    assert await OpenFile(form).flush() == b"head"
-    OpenFile(form).close()
+async def test_a_file_without_samples_has_its_head_and_an_unopened_one_can_be_closed():
+    form = FileFormat("audio/x", partial(PassthroughEncoder, b"head"), in_thread=False)
+    assert await ThreadedEncoder(form).flush() == b"head"
+    ThreadedEncoder(form).close()

@@ -1,10 +1,10 @@
-"""Keys: who is let in, what the others are told, and what stays open."""
+"""API keys: who may use the server, how others are refused, and which paths need no key."""
 
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 
+from orchestrator import Admission
 from server.app import create_app
 from server.config.keys import Keys, keys_of
 from server.config.settings import Settings, SettingsError, load_settings
@@ -31,7 +31,7 @@ def bearer(token):
 
 
 @pytest.mark.parametrize("headers", [{}, {"authorization": ""}, {"authorization": "Basic eA=="}])
-async def test_without_a_key_one_is_asked_for(headers):
+async def test_a_request_without_a_key_is_refused_with_401(headers):
     async with scripted(api_keys=[ONE]) as (app, deployment):
         reply = await post("/v1/audio/speech", SPEECH, headers=headers).run(app)
     assert deployment.speech[0].submitted == []
@@ -58,19 +58,19 @@ async def test_a_wrong_key_is_refused_and_not_repeated(token):
 @pytest.mark.parametrize(
     "path", ["/v1/nothing", "/openapi.json", "/healthy", "/health/../v1/models"]
 )
-async def test_nothing_else_is_told_without_a_key(path):
+async def test_every_other_path_needs_a_key(path):
     async with scripted(api_keys=[ONE]) as (app, _):
         assert (await get(path).run(app)).status == 401
 
 
 @pytest.mark.parametrize("path", ["/health", "/health/live", "/health/ready"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_health_is_open(method, path):
+async def test_health_needs_no_key(method, path):
     async with scripted(api_keys=[ONE]) as (app, _):
         assert (await Exchange(method, path).run(app)).status == 200
 
 
-async def test_each_key_is_let_in_and_has_a_name_of_its_own():
+async def test_every_key_is_accepted_and_has_its_own_name():
     seen = []
     async with scripted(api_keys=[ONE, OTHER]) as (app, _):
 
@@ -85,52 +85,47 @@ async def test_each_key_is_let_in_and_has_a_name_of_its_own():
     assert seen[0] == sha256(ONE.encode()).hexdigest()[:12]
 
 
-class Recording:
-    """A runner that notes on whose account a request runs."""
+class RecordingAdmission(Admission):
+    """Notes for which key each request asks for its places."""
 
-    def __init__(self, runner):
-        self._runner = runner
+    def __init__(self):
+        super().__init__(max_running=4, max_waiting=4)
         self.keys = []
 
-    def stream(self, prompt, *, key="", **limits):
+    async def enter(self, key="", places=1):
         self.keys.append(key)
-        return self._runner.stream(prompt, key=key, **limits)
-
-    def group(self, prompts, *, key="", **limits):
-        self.keys.append(key)
-        return self._runner.group(prompts, key=key, **limits)
+        return await super().enter(key, places)
 
 
 @pytest.mark.parametrize(
-    ("model", "path", "body"),
+    ("path", "body"),
     [
-        ("speaker", "/v1/audio/speech", SPEECH),
-        ("chatter", "/v1/chat/completions", CHAT),
-        ("chatter", "/v1/completions", {"model": "chatter", "prompt": "Hi"}),
-        ("chatter", "/v1/responses", {"model": "chatter", "input": "Hi"}),
+        ("/v1/audio/speech", SPEECH),
+        ("/v1/chat/completions", CHAT),
+        ("/v1/completions", {"model": "chatter", "prompt": "Hi"}),
+        ("/v1/responses", {"model": "chatter", "input": "Hi"}),
     ],
 )
-async def test_the_name_of_the_key_goes_to_whoever_shares_out_the_places(model, path, body):
+async def test_the_name_of_the_key_reaches_the_admission(path, body):
     deployment = ScriptedDeployment(
         ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     )
     service = Service(Settings(api_keys=[ONE]), lambda: deployment)
+    service.admission = RecordingAdmission()
     async with service.running():
         await service.settled.wait()
-        runner = Recording(service.model(model).runner)
-        service._served = (replace(service.model(model), runner=runner),)
         reply = await post(path, body, headers=bearer(ONE)).run(create_app(service))
     assert reply.status == 200
-    assert runner.keys == [sha256(ONE.encode()).hexdigest()[:12]]
+    assert service.admission.keys == [sha256(ONE.encode()).hexdigest()[:12]]
 
 
-async def test_without_keys_any_token_will_do():
+async def test_a_server_without_keys_accepts_any_token():
     async with scripted() as (app, _):
         for headers in ({}, bearer("any"), {"authorization": "nonsense"}):
             assert (await get("/v1/models", headers=headers).run(app)).status == 200
 
 
-def test_keys_come_from_the_setting_and_from_the_file(tmp_path, monkeypatch):
+def test_keys_are_read_from_the_setting_and_from_the_file(tmp_path, monkeypatch):
     path = tmp_path / "keys"
     path.write_text("# of the team\n\n  sk-a  \n  # more\nsk-b\n", encoding="utf-8-sig")
     monkeypatch.setenv("NANO_OMNI_API_KEYS", "sk-c, sk-d")
@@ -142,7 +137,7 @@ def test_keys_come_from_the_setting_and_from_the_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"# only this\n", b"\xff\xfe"])
-def test_a_file_without_keys_is_a_mistake(tmp_path, content):
+def test_a_file_without_keys_is_refused(tmp_path, content):
     path = tmp_path / "keys"
     if content is not None:
         path.write_bytes(content)
@@ -151,7 +146,7 @@ def test_a_file_without_keys_is_a_mistake(tmp_path, content):
 
 
 @pytest.mark.parametrize("given", ["sk-secret", ["sk-secret"], ("sk-secret",)])
-def test_the_settings_hold_no_key(given):
+def test_the_settings_contain_no_key(given):
     settings = Settings(api_keys=given)
     assert settings.api_keys == (sha256(b"sk-secret").digest(),)
     assert "sk-secret" not in repr(settings)

@@ -1,4 +1,4 @@
-"""Pages of other origins: off unless set, and then also able to read errors."""
+"""CORS: off by default; allowed origins can also read errors."""
 
 import pytest
 
@@ -19,7 +19,7 @@ async def preflight(app, **changes):
 
 
 @pytest.mark.parametrize("origins", [ORIGIN, "*", f"http://a.example {ORIGIN}"])
-async def test_a_page_may_ask_without_a_key(origins):
+async def test_a_preflight_request_needs_no_key(origins):
     async with scripted(cors_origins=origins, api_keys="k") as (app, _):
         reply = await preflight(app)
     assert reply.status == 200
@@ -29,7 +29,7 @@ async def test_a_page_may_ask_without_a_key(origins):
     assert reply.reply_headers["x-request-id"]
 
 
-async def test_another_page_is_refused_in_the_envelope():
+async def test_another_origin_is_refused_with_an_error_envelope():
     async with scripted(cors_origins=ORIGIN) as (app, _):
         reply = await preflight(app, origin="https://other.example")
     assert reply.status == 400
@@ -37,7 +37,7 @@ async def test_another_page_is_refused_in_the_envelope():
     assert "access-control-allow-origin" not in reply.reply_headers
 
 
-async def test_by_default_no_page_is_let_in():
+async def test_by_default_no_origin_is_allowed():
     async with scripted() as (app, _):
         asked = await preflight(app)
         spoken = await post("/v1/audio/speech", SPEECH, headers={"origin": ORIGIN}).run(app)
@@ -47,7 +47,7 @@ async def test_by_default_no_page_is_let_in():
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/models", "/v1/audio/speech"])
-async def test_a_page_can_read_errors_and_their_ids(path):
+async def test_a_page_can_read_errors_and_request_ids(path):
     async with scripted(cors_origins=ORIGIN, api_keys="k") as (app, _):
         reply = await get(path, headers={"origin": ORIGIN}).run(app)
     assert reply.status == 401
@@ -57,7 +57,7 @@ async def test_a_page_can_read_errors_and_their_ids(path):
     assert reply.reply_headers["vary"] == "Origin"
 
 
-async def test_a_page_can_read_that_the_server_failed():
+async def test_a_page_can_read_a_500():
     async with scripted(cors_origins="*") as (app, deployment):
         deployment.pipelines[1].prompts.tokenize = lambda _: 1 / 0
         body = {"model": "chatter", "messages": [{"role": "user", "content": "hi"}]}

@@ -1,4 +1,4 @@
-"""A client that leaves is noticed while the producer is blocked, and its stages are told."""
+"""A client that leaves is noticed while the producer is blocked, and its stages are aborted."""
 
 import json
 
@@ -26,7 +26,7 @@ def first_stage(deployment, url):
 
 @both_versions
 @pytest.mark.parametrize(("url", "body"), [*KINDS, WHOLE])
-async def test_leaving_before_the_first_output_ends_the_request(url, body, spec_version):
+async def test_leaving_before_the_first_output_aborts_the_request(url, body, spec_version):
     async with scripted(thinker=(), sounder=()) as (app, deployment):
         request = post(url, body, spec_version=spec_version)
         with anyio.fail_after(5):
@@ -41,7 +41,7 @@ async def test_leaving_before_the_first_output_ends_the_request(url, body, spec_
 
 @both_versions
 @pytest.mark.parametrize(("url", "body"), KINDS)
-async def test_leaving_while_the_producer_is_silent_ends_the_request(url, body, spec_version):
+async def test_leaving_while_the_producer_is_silent_aborts_the_request(url, body, spec_version):
     async with scripted(thinker=HELLO[:1], sounder=(tone(300),)) as (app, deployment):
         request = post(url, body, spec_version=spec_version)
         with anyio.fail_after(5):
@@ -55,7 +55,7 @@ async def test_leaving_while_the_producer_is_silent_ends_the_request(url, body, 
 
 @both_versions
 @pytest.mark.parametrize(("url", "body"), KINDS)
-async def test_leaving_while_bytes_wait_for_the_reader_ends_the_request(url, body, spec_version):
+async def test_leaving_while_bytes_wait_for_the_reader_aborts_the_request(url, body, spec_version):
     async with scripted(thinker=HELLO[:1], sounder=(tone(300),)) as (app, deployment):
         request = post(url, body, spec_version=spec_version)
         request.gate = anyio.Event()
@@ -67,30 +67,30 @@ async def test_leaving_while_bytes_wait_for_the_reader_ends_the_request(url, bod
             await stages[-1].aborted.wait()
 
 
-async def test_leaving_after_the_end_is_no_early_end():
+async def test_leaving_after_the_end_aborts_nothing():
     async with scripted() as (app, deployment):
         await post(SPEECH_URL, SPEECH).run(app)
         assert not deployment.speech[0].aborted.is_set()
         assert not deployment.speech[1].aborted.is_set()
 
 
-async def test_a_timeout_of_the_request_shortens_its_time():
+async def test_timeout_s_of_a_request_shortens_its_deadline():
     async with scripted(sounder=()) as (app, _):
         reply = await post(SPEECH_URL, {**SPEECH, "timeout_s": 0.01}).run(app)
     assert reply.status == 504
     assert reply.error["code"] == "deadline_exceeded"
 
 
-async def test_leaving_while_the_body_is_sent_is_quiet():
+async def test_leaving_while_sending_the_body_starts_nothing():
     async with scripted() as (app, deployment):
         request = post(SPEECH_URL, SPEECH)
-        request.receive = _first_piece_then_gone(json.dumps(SPEECH).encode())
+        request.receive = _first_chunk_then_disconnect(json.dumps(SPEECH).encode())
         await request.run(app)
     assert request.status == 499
     assert deployment.speech[0].submitted == []
 
 
-def _first_piece_then_gone(body):
+def _first_chunk_then_disconnect(body):
     messages = [
         {"type": "http.request", "body": body[:5], "more_body": True},
         {"type": "http.disconnect"},
@@ -103,15 +103,15 @@ def _first_piece_then_gone(body):
 
 
 @pytest.mark.parametrize(("url", "body"), KINDS)
-async def test_a_send_that_says_the_client_is_gone_ends_the_request(url, body):
+async def test_an_os_error_of_send_aborts_the_request(url, body):
     async with scripted(thinker=HELLO[:1], sounder=(tone(300),)) as (app, deployment):
         request = post(url, body, spec_version="2.4")
-        request.send = _nobody_is_there
+        request.send = _send_to_nobody
         with anyio.fail_after(5):
             await request.run(app)
             stages = deployment.speech if url == SPEECH_URL else deployment.chat
             await stages[-1].aborted.wait()
 
 
-async def _nobody_is_there(_message):
+async def _send_to_nobody(_message):
     raise OSError("the client is gone")

@@ -1,4 +1,4 @@
-"""What every response has, and what is answered where no route is."""
+"""The headers of every response, and the answers where there is no route."""
 
 import pytest
 
@@ -27,7 +27,7 @@ async def test_every_response_has_an_id_and_its_time(method, path):
     assert all(int(reply.reply_headers["openai-processing-ms"]) >= 0 for reply in replies)
 
 
-async def test_a_sane_id_of_the_client_is_echoed_and_may_come_twice():
+async def test_a_valid_id_of_the_client_is_echoed_and_may_be_repeated():
     async with scripted() as (app, _):
         headers = {"x-request-id": "my.id-1"}
         replies = [await post("/v1/audio/speech", SPEECH, headers=headers).run(app) for _ in "ab"]
@@ -36,12 +36,12 @@ async def test_a_sane_id_of_the_client_is_echoed_and_may_come_twice():
 
 
 @pytest.mark.parametrize("sent", ["", "x" * 129, "a b", "a\nb", "<b>", "é"])
-def test_another_id_is_replaced(sent):
+def test_an_invalid_id_is_replaced(sent):
     assert request_id(sent).startswith("req_")
 
 
 @pytest.mark.parametrize("path", ["/v1/foo", "/index.html", "/v1/models2", "/v1/audio/speech/"])
-async def test_an_unknown_url_is_named(path):
+async def test_the_404_of_an_unknown_url_names_it(path):
     async with scripted() as (app, _):
         reply = await post(path, {}).run(app)
     assert reply.status == 404
@@ -63,7 +63,7 @@ async def test_an_unknown_url_is_named(path):
         ("TRACE", "/health", "GET, HEAD, OPTIONS"),
     ],
 )
-async def test_a_wrong_method_says_which_is_right(method, path, allowed):
+async def test_the_405_of_a_wrong_method_lists_the_allowed_ones(method, path, allowed):
     async with scripted() as (app, _):
         reply = await Exchange(method, path).run(app)
     assert reply.status == 405
@@ -75,7 +75,7 @@ async def test_a_wrong_method_says_which_is_right(method, path, allowed):
     ("path", "allowed"),
     [("/v1/audio/speech", "POST, OPTIONS"), ("/v1/models/org/writer", "GET, HEAD, OPTIONS")],
 )
-async def test_options_says_what_may_be_done(path, allowed):
+async def test_options_lists_the_allowed_methods(path, allowed):
     async with scripted() as (app, _):
         reply = await Exchange("OPTIONS", path).run(app)
     assert (reply.status, reply.content) == (204, b"")
@@ -106,14 +106,14 @@ async def test_head_is_get_without_the_body(path):
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD", "DELETE"])
-async def test_what_is_not_served_is_a_404_in_the_envelope(method, path):
+async def test_an_unknown_path_is_a_404_with_an_error_envelope(method, path):
     async with scripted() as (app, _):
         reply = await Exchange(method, path).run(app)
     assert reply.status == 404
     assert reply.error["message"] == f"Invalid URL ({method} {path})"
 
 
-async def test_an_error_below_is_answered_with_its_id():
+async def test_a_500_has_a_request_id():
     async with scripted() as (app, deployment):
         deployment.pipelines[1].prompts.tokenize = lambda _: 1 / 0
         messages = [{"role": "user", "content": "hi"}]
@@ -125,7 +125,7 @@ async def test_an_error_below_is_answered_with_its_id():
     assert request.reply_headers["x-request-id"]
 
 
-async def test_ready_tells_how_many_workers_run():
+async def test_ready_says_how_many_workers_run():
     async with fake() as app:
         ready = await get("/health/ready").run(app)
     one = {"workers": 1, "up": 1}
@@ -149,7 +149,7 @@ async def test_health_says_alive_and_ready():
     assert live.json == {"status": "live"}
 
 
-def test_who_is_sent_away_is_told_when_to_come_again():
+def test_every_429_and_503_has_retry_after():
     told = {
         row.status: row.headers["Retry-After"] for row in TABLE.values() if row.status in (429, 503)
     }

@@ -1,9 +1,9 @@
-"""How long a response waits for a reader who takes nothing: one limit, one timer."""
+"""How long a response waits for a reader that takes nothing: one limit, one timer."""
 
 import anyio
 import pytest
 
-from server.http.live_response import GuardedSend
+from server.http.live_response import ClientSend
 from tests.virtual_clock import VirtualClockLoop
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -28,28 +28,28 @@ class Reader:
 
 
 async def send(reader, num_messages, num_senders=1, pause_s=0.0):
-    """Whether the reader was given up, and when the sending ended."""
+    """Whether the reader was dropped, and when the sending ended."""
     with anyio.CancelScope() as reading:
-        held = GuardedSend(reader, 10.0, reading.cancel)
-        await held(START)
+        client_send = ClientSend(reader, 10.0, reading.cancel)
+        await client_send(START)
 
         async def send_some():
             for _ in range(num_messages):
-                await held(BODY)
+                await client_send(BODY)
                 await anyio.sleep(pause_s)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(num_senders):
                 tasks.start_soon(send_some)
-    held.close()
+    client_send.close()
     return reading.cancelled_caught, anyio.current_time()
 
 
-async def test_a_reader_who_takes_nothing_is_given_up_after_the_limit():
+async def test_a_reader_that_takes_nothing_is_dropped_after_the_limit():
     assert await send(Reader(100), 1) == (True, 10)
 
 
-async def test_a_reader_who_stops_later_has_the_whole_limit():
+async def test_a_reader_that_stops_later_has_the_whole_limit():
     reader = Reader(0)
     reader_stops = 7
 
@@ -61,13 +61,13 @@ async def test_a_reader_who_stops_later_has_the_whole_limit():
     assert await send(take, 20, pause_s=1) == (True, reader_stops + 10)
 
 
-async def test_a_slow_reader_is_not_given_up():
+async def test_a_slow_reader_is_not_dropped():
     reader = Reader(9)
     assert await send(reader, 5) == (False, 6 * 9)
     assert reader.taken == ["http.response.start"] + ["http.response.body"] * 5
 
 
-async def test_silence_between_messages_is_nobodys_fault():
+async def test_time_between_messages_does_not_count():
     assert await send(Reader(0), 3, pause_s=40) == (False, 120)
 
 

@@ -1,4 +1,4 @@
-"""Clients that offer another protocol, and bodies that would be echoed whole."""
+"""Clients that offer to upgrade to another protocol, and errors that repeat what was sent."""
 
 import fcntl
 import json
@@ -34,7 +34,7 @@ def talk(port, body, headers=""):
     return answer
 
 
-def test_an_offer_of_http_2_is_ignored_and_the_request_served(port):
+def test_an_offer_of_http_2_is_declined_and_the_request_served(port):
     assert talk(port, BODY, OFFER).startswith(b"HTTP/1.1 200")
 
 
@@ -44,7 +44,7 @@ def request(*headers, framing="content-length: {0}\r\n\r\n{1}"):
 
 
 def statuses(port, *segments):
-    """Of all that is answered until the server closes. A segment waits for the one before it."""
+    """All statuses until the server closes. Each segment is sent after the one before arrived."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for segment in segments:
@@ -58,7 +58,7 @@ def statuses(port, *segments):
 
 
 def unread(connection):
-    """How many bytes are still on their way."""
+    """How many bytes the other end has not acknowledged yet."""
     return int.from_bytes(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
@@ -66,13 +66,13 @@ CHUNKED = "transfer-encoding: chunked\r\n\r\n{0:x}\r\n{1}\r\n0\r\n\r\n"
 
 
 @pytest.mark.parametrize("framing", ["content-length: {0}\r\n\r\n{1}", CHUNKED])
-def test_an_offer_is_ignored_wherever_its_request_is_cut(port, framing):
+def test_an_offer_is_declined_wherever_the_request_is_cut(port, framing):
     sent = request(OFFER, "connection: close\r\n", framing=framing)
     for cut in range(sent.index(b"Connection"), len(sent)):
         assert statuses(port, sent[:cut], sent[cut:]) == [b"200"], sent[:cut]
 
 
-def test_requests_with_offers_may_follow_each_other_at_once(port):
+def test_requests_with_offers_can_be_pipelined(port):
     get = (
         b"GET /health/live HTTP/1.1\r\nhost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
     )
@@ -80,12 +80,12 @@ def test_requests_with_offers_may_follow_each_other_at_once(port):
     assert statuses(port, request() + request(OFFER) + get + request(OFFER) + last) == [b"200"] * 5
 
 
-def test_a_text_that_speaks_of_upgrades_is_left_alone(port):
+def test_a_body_that_contains_an_upgrade_header_is_unchanged(port):
     text = "One.\r\nUpgrade: h2c\r\n\r\nTwo."
     assert talk(port, BODY | {"input": text}).startswith(b"HTTP/1.1 200")
 
 
-def test_what_is_wrong_is_repeated_only_in_part(port):
+def test_an_error_repeats_only_the_beginning_of_a_bad_value(port):
     answer = talk(port, BODY | {"model": "x" * 100_000})
     assert answer.startswith(b"HTTP/1.1 404")
     assert len(answer) < 1000

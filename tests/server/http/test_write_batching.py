@@ -1,4 +1,4 @@
-"""What is written in one turn of the loop leaves in one piece, in order, and nothing is lost."""
+"""The writes of one turn of the event loop are sent as one, in order, and nothing is lost."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ class Recorder(asyncio.Transport):
         return self.closed
 
 
-async def test_the_writes_of_a_turn_are_one_and_those_of_the_next_another():
+async def test_the_writes_of_each_turn_are_sent_as_one():
     turn = WriteBatch()
     inner = [Recorder(), Recorder()]
     first, second = (BatchingTransport(each, turn) for each in inner)
@@ -49,7 +49,7 @@ async def test_closing_sends_what_was_written_before():
     assert transport.is_closing()
 
 
-async def test_what_is_written_to_a_connection_that_was_lost_goes_nowhere():
+async def test_writes_to_a_lost_connection_are_discarded():
     inner = Recorder()
     transport = BatchingTransport(inner, WriteBatch())
     transport.write(b"a")

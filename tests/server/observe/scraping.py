@@ -1,4 +1,4 @@
-"""What a server says at /metrics, as values by name and labels; and requests with a timeline."""
+"""Reads /metrics as values by name and labels, and the timelines of requests."""
 
 from prometheus_client.parser import text_string_to_metric_families
 

@@ -1,4 +1,4 @@
-"""The metrics: what is counted when, under which labels, and that nothing of a client is one."""
+"""Metrics: what is counted when, and under which labels. No label contains a client's text."""
 
 import anyio
 import pytest
@@ -24,7 +24,7 @@ def outcomes(metrics):
     }
 
 
-async def test_a_speech_is_counted_with_its_sound():
+async def test_a_speech_is_counted_with_its_audio():
     async with scripted() as (app, _):
         await post("/v1/audio/speech", SPEECH).run(app)
         metrics = await metrics_of(app)
@@ -77,7 +77,7 @@ async def test_tokens_of_a_reply_that_was_cut_off_count_too():
         (b"{", "model=unknown outcome=invalid"),
     ],
 )
-async def test_what_is_refused_is_counted_and_brings_no_label_along(body, labels):
+async def test_a_refused_request_is_counted_without_a_label_from_the_client(body, labels):
     async with scripted() as (app, _):
         await post("/v1/audio/speech", body).run(app)
         metrics = await metrics_of(app)
@@ -103,7 +103,7 @@ async def test_a_failure_counts_the_same_before_and_after_the_first_byte(sounder
     assert outcomes(metrics) == {f"{SPEECH_LABELS} outcome=failed": 1}
 
 
-async def test_a_deadline_is_one():
+async def test_a_passed_deadline_counts_as_deadline():
     async with scripted(sounder=(), deadline_s=0.01) as (app, _):
         reply = await post("/v1/audio/speech", SPEECH).run(app)
         assert reply.status == 504
@@ -112,7 +112,7 @@ async def test_a_deadline_is_one():
     assert outcomes(metrics) == {f"{SPEECH_LABELS} outcome=deadline": 1}
 
 
-async def test_running_waiting_and_refused_are_what_they_are_now():
+async def test_running_waiting_and_refused_requests_are_current():
     async with scripted(sounder=(), max_running=1, max_waiting=1) as (app, deployment):
         first, second = post("/v1/audio/speech", SPEECH), post("/v1/audio/speech", SPEECH)
         async with running(first, app):
@@ -138,8 +138,8 @@ async def test_running_waiting_and_refused_are_what_they_are_now():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """A player that should have begun a second before the first sound: it always waits."""
-    monkeypatch.setattr("server.observe.trail.BUFFER_S", -1.0)
+    """A jitter buffer with a delay of -1 s: each stream has an underrun."""
+    monkeypatch.setattr("server.observe.timeline.BUFFER_S", -1.0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -174,7 +174,7 @@ async def test_a_reply_that_is_sent_whole_has_no_underruns():
     assert metrics["nano_omni_underruns_total", CHAT_LABELS] == 0
 
 
-async def test_workers_tell_of_their_steps():
+async def test_the_steps_of_workers_are_counted():
     async with fake() as app:
         reply = await post("/v1/chat/completions", FAKE_CHAT).run(app)
         assert reply.status == 200
@@ -190,7 +190,7 @@ async def test_workers_tell_of_their_steps():
         assert metrics["nano_omni_stage_step_seconds_sum", labels] > 0
 
 
-async def test_every_metric_is_declared_and_every_declared_one_is_there():
+async def test_exactly_the_declared_metrics_are_exposed():
     async with fake() as app:
         await post("/v1/chat/completions", FAKE_CHAT).run(app)
         reply = await get("/metrics").run(app)
@@ -202,14 +202,14 @@ async def test_every_metric_is_declared_and_every_declared_one_is_there():
     assert told == {(of.name, of.kind) for of in DECLARED}
 
 
-async def test_two_servers_in_one_process_count_apart():
+async def test_two_servers_in_one_process_count_separately():
     async with scripted() as (one, _), scripted() as (other, _):
         await post("/v1/audio/speech", SPEECH).run(one)
         assert len(outcomes(await metrics_of(one))) == 1
         assert outcomes(await metrics_of(other)) == {}
 
 
-async def test_metrics_need_no_key_and_come_as_openmetrics_too():
+async def test_metrics_need_no_key_and_can_be_openmetrics():
     async with scripted(api_keys="secret") as (app, _):
         accept = {"accept": "application/openmetrics-text; version=1.0.0"}
         reply = await get("/metrics", headers=accept).run(app)

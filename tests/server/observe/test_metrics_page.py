@@ -1,4 +1,4 @@
-"""The table of metrics in the documents, and the rules that names keep."""
+"""The table of metrics in the docs, and the rules for names."""
 
 import re
 
@@ -6,11 +6,11 @@ from server.document.metrics_page import STORED, text
 from server.observe.metric_names import DECLARED
 
 
-def test_the_stored_table_is_the_one_that_is_made():
+def test_the_stored_table_is_up_to_date():
     assert STORED.read_text() == text()
 
 
-def test_names_follow_the_conventions():
+def test_names_follow_prometheus_conventions():
     for of in DECLARED:
         assert re.fullmatch(r"nano_omni_[a-z_]+", of.name)
         assert of.name.endswith("_total") == (of.kind == "counter")

@@ -1,4 +1,4 @@
-"""The timeline of a request: while it waits and runs, when it is over, and for trace viewers."""
+"""The timeline of a request: while it waits and runs, when it has ended, and as a trace file."""
 
 import anyio
 import pytest
@@ -25,7 +25,7 @@ async def chat_timeline(query=b""):
         return (await timeline_of(app, reply.reply_headers["x-request-id"], query)).json
 
 
-async def test_it_is_not_there_unless_a_setting_opens_it():
+async def test_timelines_are_off_by_default():
     async with scripted() as (app, _):
         await post("/v1/audio/speech", SPEECH, **NAMED).run(app)
         reply = await timeline_of(app, "mine")
@@ -33,18 +33,18 @@ async def test_it_is_not_there_unless_a_setting_opens_it():
     assert reply.error["code"] is None
 
 
-async def test_it_is_behind_the_keys():
+async def test_timelines_need_a_key():
     async with scripted(debug_routes=True, api_keys="secret") as (app, _):
         assert (await timeline_of(app, "mine")).status == 401
 
 
-async def test_an_id_that_nobody_knows_is_not_found():
+async def test_an_unknown_id_is_not_found():
     async with scripted(debug_routes=True) as (app, _):
         reply = await timeline_of(app, "mine")
     assert (reply.status, reply.error["code"]) == (404, "not_found")
 
 
-async def test_of_a_chat_each_stage_is_told_from_submit_to_end():
+async def test_the_timeline_of_a_chat_has_each_stage_from_submit_to_end():
     found = await chat_timeline()
     assert (found["state"], found["outcome"], found["status"]) == ("done", "ok", 200)
     assert (found["endpoint"], found["model"]) == ("/v1/chat/completions", "fake-chat")
@@ -66,7 +66,7 @@ async def test_of_a_chat_each_stage_is_told_from_submit_to_end():
             assert stage["finished_ms"] <= run["terminal_ms"]
 
 
-async def test_a_request_can_be_watched_while_it_waits_runs_and_is_held():
+async def test_a_timeline_can_be_read_while_the_request_waits_runs_and_is_held():
     async with scripted(sounder=(), max_running=1, debug_routes=True) as (app, deployment):
         talker, sounder = deployment.speech
         talker.script = ()
@@ -112,7 +112,7 @@ async def test_a_client_that_left_is_done_once_its_stages_are():
     assert run["closed_ms"] <= run["stages"][1]["aborted_ms"] <= run["terminal_ms"]
 
 
-async def test_the_latest_of_an_id_is_kept_and_the_oldest_go():
+async def test_the_latest_timeline_of_an_id_is_kept_and_the_oldest_are_evicted():
     async with scripted(debug_routes=True) as (app, _):
         await post("/v1/audio/speech", SPEECH, headers={"x-request-id": "old"}).run(app)
         for _ in range(2):
@@ -124,7 +124,7 @@ async def test_the_latest_of_an_id_is_kept_and_the_oldest_go():
         assert (await timeline_of(app, "old")).status == 404
 
 
-async def test_viewers_get_spans_within_the_request_in_lanes_with_names():
+async def test_trace_viewers_get_spans_within_the_request_in_named_threads():
     trace = await chat_timeline(b"format=chrome")
     events = trace["traceEvents"]
     lanes = {

@@ -1,4 +1,4 @@
-"""Requests as traces: one span each, stages beneath it, under the span of the client."""
+"""Requests as traces: a span each, with child spans for stages, below the client's span."""
 
 import sys
 
@@ -24,10 +24,10 @@ def exporter():
 
 
 def traced(app, exporter):
-    """The app, its traces going to memory."""
+    """The app, with its traces exported to memory."""
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    app._watch.traces = Traces(provider)
+    app.observer.traces = Traces(provider)
     return app
 
 
@@ -39,7 +39,7 @@ async def spans_of(exporter, **fields):
     return request, stages
 
 
-async def test_a_request_is_a_span_with_one_for_each_stage_beneath(exporter):
+async def test_a_request_is_a_span_with_a_child_for_each_stage(exporter):
     request, stages = await spans_of(exporter)
     assert (request.name, request.kind) == ("POST /v1/chat/completions", SpanKind.SERVER)
     assert request.parent is None
@@ -63,7 +63,7 @@ async def test_the_clients_span_is_the_parent(exporter):
     assert all(stage.context.trace_id == request.context.trace_id for stage in stages)
 
 
-async def test_what_the_client_does_not_sample_is_not_sent(exporter):
+async def test_a_request_that_the_client_does_not_sample_is_not_exported(exporter):
     header = f"00-{TRACE_ID}-{PARENT_ID}-00"
     async with scripted() as (app, _):
         request = post("/v1/audio/speech", SPEECH, headers={"traceparent": header})
@@ -71,12 +71,12 @@ async def test_what_the_client_does_not_sample_is_not_sent(exporter):
     assert exporter.get_finished_spans() == ()
 
 
-async def test_a_header_that_is_none_starts_a_trace_of_its_own(exporter):
+async def test_an_invalid_traceparent_starts_a_new_trace(exporter):
     request, _ = await spans_of(exporter, headers={"traceparent": "nonsense"})
     assert request.parent is None
 
 
-async def test_a_client_that_left_is_an_error_sent_once_its_stages_have_ended(exporter):
+async def test_a_client_that_left_is_an_error_exported_once_its_stages_have_ended(exporter):
     async with scripted(sounder=()) as (app, deployment):
         traced(app, exporter)
         request = post("/v1/audio/speech", SPEECH)
@@ -91,18 +91,18 @@ async def test_a_client_that_left_is_an_error_sent_once_its_stages_have_ended(ex
     assert sounder.status.status_code is StatusCode.ERROR
 
 
-def test_there_are_none_without_an_endpoint():
+def test_without_an_endpoint_there_are_no_traces():
     assert make_traces("", "1") is None
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/traces"])
-def test_with_an_endpoint_they_go_there(endpoint):
+def test_traces_are_sent_to_the_endpoint(endpoint):
     traces = make_traces(endpoint, "1")
     assert traces is not None
     traces.close()  # nothing waits to be sent
 
 
-def test_an_endpoint_without_the_extra_says_what_is_missing(monkeypatch):
+def test_without_the_extra_an_endpoint_is_an_error_that_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(SettingsError, match=r"requirements/otel\.txt"):
         make_traces("http://127.0.0.1:9", "1")

@@ -1,4 +1,4 @@
-"""Chats over the wire: whole and streamed, in text and in speech."""
+"""Chat completions over HTTP: whole and streamed, in text and in speech."""
 
 import base64
 import io
@@ -16,6 +16,7 @@ from stages.contract.messages import AudioEnd, SpeechEnd, TextChunk, TextEnd
 from tests.server.asgi import events, post, running
 from tests.server.bench import CHAT, HELLO, SOUND, SPOKEN, fake, scripted, tone
 from tests.server.observe.scraping import metrics_of
+from tests.server.operations.replies import chunks_of
 
 URL = "/v1/chat/completions"
 SAMPLES = b"".join(chunk.samples.tobytes() for chunk in SOUND[:2])
@@ -23,12 +24,6 @@ SAMPLES = b"".join(chunk.samples.tobytes() for chunk in SOUND[:2])
 
 async def chat(app, body=CHAT, **changes):
     return await post(URL, {**body, **changes}).run(app)
-
-
-def chunks_of(reply):
-    *chunks, done = events(reply.content)
-    assert done == "[DONE]"
-    return [json.loads(chunk) for chunk in chunks]
 
 
 def deltas_of(chunks):
@@ -58,9 +53,9 @@ async def test_a_whole_reply_in_text():
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (5, 2, 7)
 
 
-async def test_what_was_known_of_the_prompt_counts_once_for_all_choices():
-    known = (TextChunk("Hi", 1), TextEnd("stop", 50, 1, cached_tokens=40))
-    async with scripted(thinker=known) as (app, _):
+async def test_cached_prompt_tokens_count_once_for_all_choices():
+    cached = (TextChunk("Hi", 1), TextEnd("stop", 50, 1, cached_tokens=40))
+    async with scripted(thinker=cached) as (app, _):
         reply = await chat(app, n=2)
         metrics = await metrics_of(app)
     usage = reply.json["usage"]
@@ -69,7 +64,7 @@ async def test_what_was_known_of_the_prompt_counts_once_for_all_choices():
 
 
 @pytest.mark.parametrize("modalities", [["text", "audio"], ["audio"]])
-async def test_a_whole_spoken_reply_as_wav_says_its_true_size(modalities):
+async def test_the_wav_file_of_a_whole_reply_has_its_true_size_in_the_header(modalities):
     async with scripted() as (app, _):
         audio = {"voice": "alloy", "format": "wav"}
         reply = await chat(app, SPOKEN, modalities=modalities, audio=audio)
@@ -87,7 +82,7 @@ async def test_a_whole_spoken_reply_as_wav_says_its_true_size(modalities):
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] == 12
 
 
-async def test_a_whole_spoken_reply_as_pcm16_has_no_header():
+async def test_pcm16_has_no_header():
     async with scripted() as (app, _):
         reply = await chat(app, SPOKEN)
     assert base64.b64decode(reply.json["choices"][0]["message"]["audio"]["data"]) == SAMPLES
@@ -109,7 +104,7 @@ async def test_streamed_text():
     assert b"error" not in reply.content
 
 
-async def test_streamed_usage_is_null_until_it_is_the_last():
+async def test_streamed_usage_is_null_before_the_last_chunk():
     async with scripted() as (app, _):
         reply = await chat(app, stream=True, stream_options={"include_usage": True})
         whole = await chat(app)
@@ -119,7 +114,7 @@ async def test_streamed_usage_is_null_until_it_is_the_last():
     assert last["usage"] == whole.json["usage"]
 
 
-async def test_streamed_speech_comes_in_the_order_that_clients_take():
+async def test_the_chunks_of_speech_are_in_the_order_that_clients_need():
     async with scripted() as (app, _):
         reply = await chat(app, SPOKEN, stream=True, stream_options={"include_usage": True})
     *chunks, usage = chunks_of(reply)
@@ -138,7 +133,7 @@ async def test_streamed_speech_comes_in_the_order_that_clients_take():
     assert usage["usage"]["completion_tokens"] == 7
 
 
-async def test_each_piece_of_streamed_sound_can_be_joined_in_base64():
+async def test_the_base64_of_streamed_audio_can_be_joined():
     sounder = (tone(1), tone(2), tone(5, 2), tone(100, 3), AudioEnd(108, 1))
     async with scripted(sounder=sounder) as (app, _):
         reply = await chat(app, SPOKEN, stream=True)
@@ -148,7 +143,7 @@ async def test_each_piece_of_streamed_sound_can_be_joined_in_base64():
     assert b"".join(pieces) == b"".join(c.samples.tobytes() for c in sounder[:-1])
 
 
-async def test_a_spoken_reply_without_a_word_has_an_id_and_a_normal_end():
+async def test_an_empty_spoken_reply_has_an_id_and_ends_normally():
     silent = {"thinker": (TextEnd("stop", 5, 0),), "sounder": (AudioEnd(0, 0),)}
     async with scripted(**silent) as (app, _):
         reply = await chat(app, SPOKEN, stream=True)
@@ -158,27 +153,27 @@ async def test_a_spoken_reply_without_a_word_has_an_id_and_a_normal_end():
     assert len(base64.b64decode(whole.json["choices"][0]["message"]["audio"]["data"])) == 44
 
 
-async def test_every_chunk_is_what_the_document_says():
+async def test_every_chunk_matches_its_schema():
     async with scripted() as (app, _):
         reply = await chat(app, SPOKEN, stream=True, stream_options={"include_usage": True})
     for chunk in chunks_of(reply):
         ChatChunk.model_validate(chunk)
 
 
-async def test_the_limit_is_told_as_length():
+async def test_the_finish_reason_at_the_token_limit_is_length():
     async with scripted(thinker=(TextChunk("Hi", 1), TextEnd("length", 5, 1))) as (app, _):
         reply = await chat(app)
     assert reply.json["choices"][0]["finish_reason"] == "length"
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_failure_before_the_first_word_has_a_status(stream):
+async def test_a_failure_before_the_first_output_is_a_500(stream):
     async with scripted(thinker=(RequestError("r", "no"),)) as (app, _):
         reply = await chat(app, stream=stream)
     assert (reply.status, reply.error["code"]) == (500, "generation_failed")
 
 
-async def test_a_failure_between_words_is_told_and_there_is_no_done():
+async def test_a_failure_in_a_stream_is_an_error_event_without_done():
     async with scripted(thinker=(HELLO[0], RequestError("r", "no"))) as (app, _):
         request = post(URL, {**CHAT, "stream": True})
         with pytest.raises(BrokenStreamError):
@@ -188,7 +183,7 @@ async def test_a_failure_between_words_is_told_and_there_is_no_done():
     assert json.loads(failure)["error"]["code"] == "generation_failed"
 
 
-async def test_what_is_asked_for_reaches_the_stages():
+async def test_parameters_reach_the_stages():
     async with scripted() as (app, deployment):
         await chat(
             app,
@@ -226,7 +221,7 @@ async def test_roles_and_parts_reach_the_template():
     assert [(m.role, m.content) for m in seen] == [(role, "ab") for role in roles]
 
 
-async def test_nulls_and_harmless_fields_are_as_if_they_were_not_there():
+async def test_nulls_and_unknown_fields_are_ignored():
     tools = {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "none"}
     optional = dict.fromkeys(ChatRequest.model_fields.keys() - CHAT.keys())
     async with scripted() as (app, _):
@@ -234,13 +229,13 @@ async def test_nulls_and_harmless_fields_are_as_if_they_were_not_there():
             assert (await chat(app, **body)).status == 200
 
 
-async def test_a_reply_is_limited_by_what_the_context_leaves():
+async def test_a_reply_is_limited_to_the_rest_of_the_context():
     async with scripted() as (app, deployment):
         await chat(app, messages=[{"role": "user", "content": "x" * 8190}], max_tokens=50)
         assert deployment.chat[0].submitted[0][1].params[0].max_tokens == 2
 
 
-async def test_the_fake_model_repeats_and_speaks():
+async def test_the_fake_model_repeats_and_speaks_the_prompt():
     async with fake() as app:
         spoken = {**SPOKEN, "model": "gpt-audio", "audio": {"voice": "alloy", "format": "pcm16"}}
         whole = await chat(app, spoken)
@@ -252,7 +247,7 @@ async def test_the_fake_model_repeats_and_speaks():
     assert "".join(delta.get("data", "") for delta in deltas) == audio["data"]
 
 
-async def test_the_end_waits_for_every_stage():
+async def test_the_last_events_wait_for_every_stage():
     async with scripted() as (app, deployment):
         talker = deployment.chat[1]
         talker.script = ()

@@ -1,4 +1,4 @@
-"""What can be asked of a chat: several choices, scores, a bias, a schema, an earlier voice."""
+"""Options of a chat: several choices, log probabilities, a bias, a schema, an earlier reply."""
 
 import base64
 import json
@@ -10,6 +10,7 @@ from stages.contract.errors import RequestError
 from stages.contract.messages import AudioEnd, Candidate, TextChunk, TextEnd, TokenScore
 from tests.server.asgi import events, post, running
 from tests.server.bench import CHAT, SPOKEN, fake, scripted, tone
+from tests.server.operations.replies import chunks_of
 
 URL = "/v1/chat/completions"
 USAGE = {"stream": True, "stream_options": {"include_usage": True}}
@@ -19,18 +20,13 @@ async def chat(app, body=CHAT, **changes):
     return await post(URL, {**body, **changes}).run(app)
 
 
-def chunks_of(reply):
-    *chunks, done = events(reply.content)
-    assert done == "[DONE]"
-    return [json.loads(chunk) for chunk in chunks]
-
-
-def of_choice(chunks, index):
+def choices_at(chunks, index):
+    """The parts of choice `index`, in order."""
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     return [choice for choice in choices if choice["index"] == index]
 
 
-async def test_choices_are_requests_with_seeds_counted_up_and_one_prompt():
+async def test_choices_have_consecutive_seeds_and_the_same_prompt():
     async with scripted() as (app, deployment):
         reply = await chat(app, n=3, seed=2**63 - 1)
         requests = [stage_input for _, stage_input in deployment.chat[0].submitted]
@@ -44,7 +40,7 @@ async def test_choices_are_requests_with_seeds_counted_up_and_one_prompt():
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (5, 6, 11)
 
 
-async def test_spoken_choices_have_voices_of_their_own():
+async def test_spoken_choices_have_their_own_audio_and_seed():
     async with scripted() as (app, deployment):
         reply = await chat(app, SPOKEN, n=2, seed=4)
         talkers = [stage_input.params for _, stage_input in deployment.chat[1].submitted]
@@ -57,14 +53,14 @@ async def test_spoken_choices_have_voices_of_their_own():
 
 
 @pytest.mark.parametrize("body", [CHAT, SPOKEN])
-async def test_streamed_choices_are_first_seen_in_order_and_end_once(body):
+async def test_streamed_choices_start_in_order_and_end_once(body):
     async with scripted() as (app, _):
         whole = (await chat(app, body, n=3)).json
         chunks = chunks_of(await chat(app, body, n=3, **USAGE))
     seen = [choice["index"] for chunk in chunks for choice in chunk["choices"]]
     assert sorted(set(seen), key=seen.index) == [0, 1, 2]
     for index in range(3):
-        first, *middle, last = of_choice(chunks, index)
+        first, *middle, last = choices_at(chunks, index)
         assert first["delta"]["role"] == "assistant"
         assert last["finish_reason"] == "stop"
         assert not any(choice["finish_reason"] for choice in middle)
@@ -74,7 +70,7 @@ async def test_streamed_choices_are_first_seen_in_order_and_end_once(body):
     assert chunks[-1]["usage"] == whole["usage"]
 
 
-async def test_a_choice_that_speaks_first_waits_for_those_before_it():
+async def test_a_choice_starts_after_the_choices_before_it():
     async with scripted(thinker=()) as (app, deployment):
         thinker = deployment.chat[0]
         request = post(URL, {**CHAT, "n": 2, "stream": True})
@@ -89,7 +85,7 @@ async def test_a_choice_that_speaks_first_waits_for_those_before_it():
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_one_choice_that_fails_fails_the_call(stream):
+async def test_a_choice_that_fails_fails_the_request(stream):
     async with scripted(thinker=()) as (app, deployment):
         thinker = deployment.chat[0]
         request = post(URL, {**CHAT, "n": 2, "stream": stream})
@@ -114,7 +110,7 @@ async def test_one_choice_that_fails_fails_the_call(stream):
             assert (request.status, request.error["code"]) == (500, "generation_failed")
 
 
-async def test_a_group_that_does_not_fit_is_told_to_come_again():
+async def test_a_group_that_does_not_fit_is_a_429():
     async with scripted(max_running=3, max_waiting=0, thinker=()) as (app, deployment):
         first = post(URL, {**CHAT, "n": 2})
         async with running(first, app):
@@ -131,11 +127,11 @@ def scored(name, logprob, *others):
 
 END = Candidate("<|im_end|>", None, -3.0)
 HALF = TextChunk("é", 2, (TokenScore(Candidate("\ufffd", b"\xc3", -1.0)),) * 2)
-SCORED = (scored("Hi", -0.5), scored("!", -0.25, END), HALF, TextEnd("stop", 5, 4))
+WITH_SCORES = (scored("Hi", -0.5), scored("!", -0.25, END), HALF, TextEnd("stop", 5, 4))
 
 
-async def test_scores_are_shown_whole():
-    async with scripted(thinker=SCORED) as (app, deployment):
+async def test_a_whole_reply_has_log_probabilities():
+    async with scripted(thinker=WITH_SCORES) as (app, deployment):
         reply = await chat(app, logprobs=True, top_logprobs=2)
         assert deployment.chat[0].submitted[0][1].params[0].num_top == 2
     logprobs = reply.json["choices"][0]["logprobs"]
@@ -155,21 +151,21 @@ async def test_scores_are_shown_whole():
 
 
 @pytest.mark.parametrize("body", [CHAT, SPOKEN])
-async def test_scores_stream_with_the_text_of_their_tokens(body):
-    async with scripted(thinker=SCORED) as (app, _):
+async def test_log_probabilities_are_streamed_with_their_tokens(body):
+    async with scripted(thinker=WITH_SCORES) as (app, _):
         whole = (await chat(app, body, logprobs=True)).json["choices"][0]["logprobs"]
-        chunks = of_choice(chunks_of(await chat(app, body, logprobs=True, stream=True)), 0)
+        chunks = choices_at(chunks_of(await chat(app, body, logprobs=True, stream=True)), 0)
     streamed = [choice["logprobs"] for choice in chunks if choice["logprobs"]]
     assert [len(logprobs["content"]) for logprobs in streamed] == [1, 1, 2]
     assert [token for logprobs in streamed for token in logprobs["content"]] == whole["content"]
 
 
-async def test_scores_are_not_asked_for_unless_the_client_does():
+async def test_log_probabilities_are_computed_only_if_requested():
     async with scripted() as (app, deployment):
         await chat(app, logprobs=False)
         await chat(app, logprobs=True)
-        asked = [i.params[0].num_top for _, i in deployment.chat[0].submitted]
-    assert asked == [None, 0]
+        requested = [i.params[0].num_top for _, i in deployment.chat[0].submitted]
+    assert requested == [None, 0]
 
 
 async def test_bias_penalties_and_schema_reach_the_thinker():
@@ -195,12 +191,12 @@ async def test_bias_penalties_and_schema_reach_the_thinker():
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_spoken_reply_can_be_referred_to(stream):
+async def test_a_later_request_can_refer_to_a_spoken_reply(stream):
     async with fake() as app:
         spoken = {**SPOKEN, "model": "gpt-audio", "audio": {"voice": "alloy", "format": "pcm16"}}
         first = await chat(app, spoken, stream=stream)
         if stream:
-            audio = [c["delta"].get("audio", {}) for c in of_choice(chunks_of(first), 0)]
+            audio = [c["delta"].get("audio", {}) for c in choices_at(chunks_of(first), 0)]
             [audio_id] = [piece["id"] for piece in audio if "id" in piece]
         else:
             audio_id = first.json["choices"][0]["message"]["audio"]["id"]
@@ -210,8 +206,8 @@ async def test_a_spoken_reply_can_be_referred_to(stream):
             {"role": "user", "content": "And?"},
         ]
         second = await chat(app, model="fake-chat", messages=follow_up)
-        foreign = [{"role": "assistant", "audio": {"id": audio_id[:-1]}}, *CHAT["messages"]]
-        refused = await chat(app, model="fake-chat", messages=foreign)
+        unknown = [{"role": "assistant", "audio": {"id": audio_id[:-1]}}, *CHAT["messages"]]
+        refused = await chat(app, model="fake-chat", messages=unknown)
     assert second.json["usage"]["prompt_tokens"] == len("HelloYou said: HelloAnd?")
     assert refused.status == 400
     assert (refused.error["param"], refused.error["code"]) == (
@@ -220,7 +216,7 @@ async def test_a_spoken_reply_can_be_referred_to(stream):
     )
 
 
-async def test_a_reply_that_failed_cannot_be_referred_to():
+async def test_a_later_request_cannot_refer_to_a_failed_reply():
     broken = (tone(6), RequestError("r", "no"))
     async with scripted(sounder=broken) as (app, _):
         request = post(URL, {**SPOKEN, "stream": True})
@@ -237,11 +233,11 @@ async def test_a_reply_that_failed_cannot_be_referred_to():
     assert reply.status == 400
 
 
-async def test_sound_of_each_choice_can_be_joined():
+async def test_the_base64_of_each_choice_can_be_joined():
     sounder = (tone(5), tone(7, 2), AudioEnd(12, 1))
     async with scripted(sounder=sounder) as (app, _):
         chunks = chunks_of(await chat(app, SPOKEN, n=2, stream=True))
     for index in (0, 1):
-        data = [c["delta"].get("audio", {}).get("data", "") for c in of_choice(chunks, index)]
+        data = [c["delta"].get("audio", {}).get("data", "") for c in choices_at(chunks, index)]
         sound = base64.b64decode("".join(data), validate=True)
         assert sound == b"".join(c.samples.tobytes() for c in sounder[:2])

@@ -1,13 +1,12 @@
-"""Completions of bare prompts over the wire: whole and streamed."""
-
-import json
+"""Completions over HTTP: whole and streamed."""
 
 import pytest
 
 from openapi.completions.response import Completion
 from stages.contract.messages import Candidate, TextChunk, TextEnd, TokenScore
-from tests.server.asgi import events, post
+from tests.server.asgi import post
 from tests.server.bench import HELLO, fake, scripted
+from tests.server.operations.replies import chunks_of
 
 URL = "/v1/completions"
 BODY = {"model": "chatter", "prompt": "Once"}
@@ -15,12 +14,6 @@ BODY = {"model": "chatter", "prompt": "Once"}
 
 async def complete(app, **changes):
     return await post(URL, {**BODY, **changes}).run(app)
-
-
-def chunks_of(reply):
-    *chunks, done = events(reply.content)
-    assert done == "[DONE]"
-    return [json.loads(chunk) for chunk in chunks]
 
 
 async def test_a_whole_completion():
@@ -54,7 +47,7 @@ async def test_a_streamed_completion():
 
 
 @pytest.mark.parametrize(
-    ("prompt", "read"),
+    ("prompt", "texts"),
     [
         ("ab", ["ab"]),
         (["ab", "c"], ["ab", "c"]),
@@ -63,19 +56,19 @@ async def test_a_streamed_completion():
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
-async def test_every_form_of_a_prompt(prompt, read, stream):
+async def test_every_form_of_a_prompt(prompt, texts, stream):
     async with fake() as app:
         reply = await complete(app, model="fake-chat", prompt=prompt, n=2, echo=True, stream=stream)
     pieces = chunks_of(reply) if stream else [reply.json]
-    texts = [""] * 2 * len(read)
+    replies = [""] * 2 * len(texts)
     for choice in (choice for piece in pieces for choice in piece["choices"]):
-        texts[choice["index"]] += choice["text"]
-    assert texts == [f"{text}You said: {text}" for text in read for _ in range(2)]
+        replies[choice["index"]] += choice["text"]
+    assert replies == [f"{text}You said: {text}" for text in texts for _ in range(2)]
     if not stream:
-        assert reply.json["usage"]["prompt_tokens"] == len("".join(read))
+        assert reply.json["usage"]["prompt_tokens"] == len("".join(texts))
 
 
-async def test_the_choices_of_each_prompt_are_what_they_are_alone():
+async def test_each_prompt_starts_from_the_same_seed():
     async with scripted() as (app, deployment):
         await complete(app, prompt=["a", "b"], n=2, seed=5)
         seeds = [i.params[0].sampling.seed for _, i in deployment.chat[0].submitted]
@@ -97,7 +90,7 @@ SCORES = (
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_scores_are_parallel_lists(stream):
+async def test_log_probabilities_are_parallel_lists(stream):
     thinker = (
         TextChunk("Hé", 1, SCORES[:1]),
         TextChunk("\u2019", 2, SCORES[1:3]),
@@ -120,7 +113,7 @@ async def test_scores_are_parallel_lists(stream):
     assert top[2] == {r"bytes:\x99": -0.1, "<|im_end|>": -4.0}
 
 
-async def test_scores_without_alternatives():
+async def test_log_probabilities_without_alternatives():
     thinker = (
         TextChunk("Hi", 1, (TokenScore(Candidate("Hi", b"Hi", -1.0)),)),
         TextEnd("stop", 1, 1),
@@ -133,9 +126,9 @@ async def test_scores_without_alternatives():
 
 async def test_a_stop_string_and_the_limit_end_a_text():
     async with fake() as app:
-        ask = {"model": "fake-chat", "prompt": "one two three"}
-        stopped = await complete(app, **ask, stop="two")
-        limited = await complete(app, **ask, max_tokens=3)
+        body = {"model": "fake-chat", "prompt": "one two three"}
+        stopped = await complete(app, **body, stop="two")
+        limited = await complete(app, **body, max_tokens=3)
     assert stopped.json["choices"][0]["text"] == "You said: one "
     assert stopped.json["choices"][0]["finish_reason"] == "stop"
     assert limited.json["choices"][0]["text"] == "You said: one"
@@ -174,7 +167,7 @@ async def test_a_stop_string_and_the_limit_end_a_text():
         ({"model": "speaker"}, "model"),
     ],
 )
-async def test_what_is_refused_is_named(changes, param):
+async def test_a_refusal_names_the_field(changes, param):
     async with scripted() as (app, deployment):
         reply = await complete(app, **changes)
         assert deployment.chat[0].submitted == []
@@ -183,7 +176,7 @@ async def test_what_is_refused_is_named(changes, param):
     assert param in reply.error["message"] or param == "model"
 
 
-async def test_nulls_and_unknown_fields_are_as_if_they_were_not_there():
+async def test_nulls_and_unknown_fields_are_ignored():
     names = (
         "max_tokens n stream stream_options echo logprobs temperature top_p stop seed best_of "
         "frequency_penalty presence_penalty logit_bias suffix user"

@@ -1,4 +1,4 @@
-"""Responses over the wire: whole, streamed, gone on from, and stored."""
+"""Responses over HTTP: whole, streamed, continued, and stored."""
 
 import json
 
@@ -42,7 +42,7 @@ async def respond(app, **changes):
 
 
 def events_of(content):
-    """The events, each with its name, its number and its shape as promised."""
+    """The events. Checks the name, the number and the schema of each one."""
     found = []
     for block in content.decode().removesuffix("\n\n").split("\n\n"):
         name, data = block.split("\n")
@@ -73,7 +73,7 @@ async def test_a_whole_response():
     assert body["completed_at"] >= body["created_at"]
 
 
-async def test_a_streamed_response_comes_in_the_promised_order():
+async def test_the_events_of_a_stream_are_in_the_documented_order():
     async with scripted() as (app, _):
         reply = await respond(app, stream=True)
         whole = (await respond(app)).json
@@ -106,22 +106,22 @@ async def test_a_response_that_reaches_its_limit_is_incomplete(stream):
     assert (body["completed_at"], body["max_output_tokens"]) == (None, 1)
 
 
-async def test_a_failure_before_the_first_word_has_a_status():
+async def test_a_failure_before_the_first_output_is_a_500():
     async with scripted(thinker=(RequestError("r", "no"),)) as (app, _):
         reply = await respond(app, stream=True)
     assert (reply.status, reply.error["code"]) == (500, "generation_failed")
 
 
-async def test_a_failure_between_words_is_an_event_and_nothing_is_stored():
+async def test_a_failure_in_a_stream_is_an_error_event_and_nothing_is_stored():
     async with scripted(thinker=(HELLO[0], RequestError("r", "no"))) as (app, _):
         request = post(URL, {**BODY, "stream": True})
         with pytest.raises(BrokenStreamError):
             await request.run(app)
         events = events_of(request.content)
-        asked = await get(f"{URL}/{events[0]['response']['id']}").run(app)
+        retrieved = await get(f"{URL}/{events[0]['response']['id']}").run(app)
     assert not request.complete
     assert (events[-1]["type"], events[-1]["code"]) == ("error", "generation_failed")
-    assert asked.status == 404
+    assert retrieved.status == 404
 
 
 async def test_messages_parts_and_instructions_reach_the_template():
@@ -153,22 +153,22 @@ async def test_messages_parts_and_instructions_reach_the_template():
     ]
 
 
-async def test_a_response_can_be_gone_on_from_asked_for_and_deleted():
+async def test_a_stored_response_can_be_continued_retrieved_and_deleted():
     async with fake() as app:
         first = (await respond(app, model="fake-chat", instructions="Long rules.")).json
-        ask = {"model": "fake-chat", "input": "And?", "previous_response_id": first["id"]}
-        second = (await respond(app, **ask)).json
-        third = (await respond(app, **{**ask, "previous_response_id": second["id"]})).json
-        asked = await get(f"{URL}/{second['id']}").run(app)
+        follow_up = {"model": "fake-chat", "input": "And?", "previous_response_id": first["id"]}
+        second = (await respond(app, **follow_up)).json
+        third = (await respond(app, **{**follow_up, "previous_response_id": second["id"]})).json
+        retrieved = await get(f"{URL}/{second['id']}").run(app)
         deleted = await Exchange("DELETE", f"{URL}/{second['id']}").run(app)
         gone = await get(f"{URL}/{second['id']}").run(app)
         again = await Exchange("DELETE", f"{URL}/{second['id']}").run(app)
-        orphan = await respond(app, **{**ask, "previous_response_id": second["id"]})
+        orphan = await respond(app, **{**follow_up, "previous_response_id": second["id"]})
     history = "HelloYou said: HelloAnd?"
     assert second["usage"]["input_tokens"] == len(history)
     assert third["usage"]["input_tokens"] == len(history + "You said: And?" + "And?")
     assert second["previous_response_id"] == first["id"]
-    assert asked.json == second
+    assert retrieved.json == second
     assert deleted.json == {"id": second["id"], "object": "response", "deleted": True}
     for reply in (gone, again):
         assert (reply.status, reply.error["code"]) == (404, "not_found")
@@ -176,14 +176,14 @@ async def test_a_response_can_be_gone_on_from_asked_for_and_deleted():
     assert orphan.error["code"] == "previous_response_not_found"
 
 
-async def test_what_is_not_to_be_stored_is_not():
+async def test_store_false_stores_nothing():
     async with scripted() as (app, _):
         body = (await respond(app, store=False)).json
         assert body["store"] is False
         assert (await get(f"{URL}/{body['id']}").run(app)).status == 404
 
 
-async def test_scores_are_shown_where_they_are_asked_for():
+async def test_log_probabilities_are_included_if_requested():
     top = Candidate("Ho", b"Ho", -2.0)
     thinker = (
         TextChunk("Hi", 1, (TokenScore(Candidate("Hi", b"Hi", -0.5), (top,)),)),
@@ -201,11 +201,11 @@ async def test_scores_are_shown_where_they_are_asked_for():
     assert delta["logprobs"] == [token]
 
 
-async def test_a_format_reaches_the_thinker_and_is_shown():
+async def test_a_format_reaches_the_thinker_and_the_response():
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    shape = {"type": "json_schema", "name": "n", "schema": schema, "strict": True}
+    schema_format = {"type": "json_schema", "name": "n", "schema": schema, "strict": True}
     async with scripted() as (app, deployment):
-        body = (await respond(app, text={"format": shape})).json
+        body = (await respond(app, text={"format": schema_format})).json
         await respond(app, text={"format": {"type": "json_object"}, "verbosity": "low"})
         first, second = (i.params[0].schema for _, i in deployment.chat[0].submitted)
     assert json.loads(first) == body["text"]["format"]["schema"] == schema
@@ -242,7 +242,7 @@ async def test_a_format_reaches_the_thinker_and_is_shown():
         ({"model": "speaker"}, "model"),
     ],
 )
-async def test_what_is_refused_is_named(changes, param):
+async def test_a_refusal_names_the_field(changes, param):
     async with scripted() as (app, deployment):
         reply = await respond(app, **changes)
         assert deployment.chat[0].submitted == []
@@ -250,7 +250,7 @@ async def test_what_is_refused_is_named(changes, param):
     assert reply.error["param"] == param
 
 
-async def test_what_is_not_served_is_not_there():
+async def test_compact_and_unknown_ids_are_404s():
     async with scripted() as (app, _):
         compact = await post(f"{URL}/compact", BODY).run(app)
         unknown = await get(f"{URL}/resp_x").run(app)

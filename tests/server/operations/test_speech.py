@@ -1,4 +1,4 @@
-"""Speech over the wire: bytes, headers, events, and the ends of both."""
+"""Speech over HTTP: bytes, headers, events, and how both end."""
 
 import base64
 import io
@@ -26,7 +26,7 @@ async def speak(app, **changes):
     return await post(URL, {**SPEECH, **changes}).run(app)
 
 
-async def test_pcm_is_the_samples_and_nothing_else():
+async def test_pcm_is_only_the_samples():
     async with scripted() as (app, _):
         reply = await speak(app)
     assert reply.status == 200
@@ -37,7 +37,7 @@ async def test_pcm_is_the_samples_and_nothing_else():
     assert reply.content == SAMPLES
 
 
-async def test_wav_is_one_header_of_unknown_length_and_the_samples():
+async def test_wav_is_a_header_of_unknown_length_and_the_samples():
     async with scripted() as (app, _):
         reply = await speak(app, response_format="wav")
     assert reply.reply_headers["content-type"] == "audio/wav"
@@ -50,7 +50,7 @@ async def test_wav_is_one_header_of_unknown_length_and_the_samples():
 
 
 @pytest.mark.parametrize("response_format", FORMATS)
-async def test_events_carry_the_same_bytes_then_the_usage_then_done(response_format):
+async def test_events_are_the_bytes_of_the_file_then_usage_then_done(response_format):
     async with scripted() as (app, _):
         plain = await speak(app, response_format=response_format)
         reply = await speak(app, response_format=response_format, stream_format="sse")
@@ -68,7 +68,7 @@ async def test_events_carry_the_same_bytes_then_the_usage_then_done(response_for
     assert last == "[DONE]"
 
 
-async def test_what_is_asked_for_reaches_the_stages():
+async def test_parameters_reach_the_stages():
     async with scripted() as (app, deployment):
         await speak(app, seed=7, speed=2, noise_scale=0.5, noise_w=0, voice={"id": "high"})
         (_, request), (_, sounder) = (stage.submitted[0] for stage in deployment.speech)
@@ -79,7 +79,7 @@ async def test_what_is_asked_for_reaches_the_stages():
     assert sounder.params.voice == "high"
 
 
-async def test_without_a_seed_each_request_has_its_own():
+async def test_without_a_seed_each_request_gets_a_random_one():
     async with scripted() as (app, deployment):
         await speak(app)
         await speak(app, seed=None)
@@ -87,14 +87,14 @@ async def test_without_a_seed_each_request_has_its_own():
     assert len(seeds) == 2
 
 
-async def test_nulls_and_unknown_fields_are_as_if_they_were_not_there():
+async def test_nulls_and_unknown_fields_are_ignored():
     optional = ("speed", "instructions", "stream_format", "seed", "language", "noise_w")
     async with scripted() as (app, _):
         reply = await speak(app, **dict.fromkeys(optional), stream=True, foo={"bar": [1]})
     assert reply.status == 200
 
 
-async def test_a_name_of_openai_means_the_default_voice():
+async def test_a_voice_name_of_openai_is_the_default_voice():
     async with scripted(voice="high") as (app, deployment):
         await speak(app, voice="alloy")
         assert deployment.speech[0].submitted[0][1].params[0].voice == "high"
@@ -110,7 +110,7 @@ async def test_a_name_of_openai_means_the_default_voice():
     ],
 )
 @pytest.mark.parametrize("stream_format", ["audio", "sse"])
-async def test_a_failure_before_the_first_sound_has_a_status(error, status, code, stream_format):
+async def test_a_failure_before_the_first_output_has_a_status(error, status, code, stream_format):
     async with scripted(sounder=(error,)) as (app, _):
         reply = await speak(app, stream_format=stream_format)
     assert reply.status == status
@@ -119,7 +119,7 @@ async def test_a_failure_before_the_first_sound_has_a_status(error, status, code
     assert reply.reply_headers["x-request-id"]
 
 
-async def test_a_failure_within_the_sound_breaks_the_body_off():
+async def test_a_failure_in_the_file_breaks_off_the_body():
     async with scripted(sounder=(tone(100), RequestError("r", "no"))) as (app, _):
         request = post(URL, SPEECH)
         with pytest.raises(BrokenStreamError):
@@ -129,7 +129,7 @@ async def test_a_failure_within_the_sound_breaks_the_body_off():
     assert request.content == tone(100).samples.tobytes()
 
 
-async def test_a_failure_within_events_is_told_and_breaks_the_stream_off():
+async def test_a_failure_in_a_stream_is_an_error_event_and_breaks_it_off():
     async with scripted(sounder=(tone(100), RequestError("r", "no"))) as (app, _):
         request = post(URL, {**SPEECH, "stream_format": "sse"})
         with pytest.raises(BrokenStreamError):
@@ -140,7 +140,7 @@ async def test_a_failure_within_events_is_told_and_breaks_the_stream_off():
     assert failure["error"]["code"] == "generation_failed"
 
 
-async def test_an_unexpected_defect_is_a_plain_500():
+async def test_an_unexpected_error_is_a_500_without_details():
     wrong_rate = tone(10)
     object.__setattr__(wrong_rate, "rate_hz", 8000)
     async with scripted(sounder=(wrong_rate,)) as (app, _):
@@ -152,7 +152,7 @@ async def test_an_unexpected_defect_is_a_plain_500():
     assert "8000" not in request.content.decode()
 
 
-async def test_a_comment_breaks_the_silence_before_the_first_event():
+async def test_a_ping_is_sent_before_the_first_event():
     async with scripted(sounder=(), ping_s=0.01) as (app, deployment):
         request = post(URL, {**SPEECH, "stream_format": "sse"})
         async with running(request, app):
@@ -163,10 +163,10 @@ async def test_a_comment_breaks_the_silence_before_the_first_event():
     assert events(request.content)[-1] == "[DONE]"
 
 
-async def test_a_failure_after_a_comment_is_told_in_the_stream():
+async def test_a_failure_after_a_ping_is_an_error_event():
     async with scripted(sounder=(), ping_s=0.01) as (app, deployment):
         request = post(URL, {**SPEECH, "stream_format": "sse"})
-        async with failing_once_a_byte_is_out(request, deployment.speech[1]):
+        async with failing_after_the_first_byte(request, deployment.speech[1]):
             with pytest.raises(BrokenStreamError):
                 await request.run(app)
     (failure,) = events(request.content)
@@ -174,7 +174,7 @@ async def test_a_failure_after_a_comment_is_told_in_the_stream():
     assert not request.complete
 
 
-async def test_no_sound_at_all_is_refused_and_not_a_200():
+async def test_a_speech_without_sound_is_refused():
     async with scripted(sounder=(AudioEnd(0, 0),)) as (app, _):
         reply = await speak(app, response_format="wav")
     assert reply.status == 400
@@ -192,7 +192,9 @@ async def test_the_fake_model_speaks_a_tone_for_each_word():
 
 
 @asynccontextmanager
-async def failing_once_a_byte_is_out(request, stage):
+async def failing_after_the_first_byte(request, stage):
+    """The stage fails as soon as the request has received bytes."""
+
     async def fail():
         await request.got_bytes.wait()
         stage.report(RequestError("r", "no"))

@@ -1,4 +1,4 @@
-"""Speech in every format over the wire: declared, whole, early, and as long as its samples."""
+"""Speech in every format over HTTP: media type, length, first bytes, and size of events."""
 
 import base64
 import json
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from server.encoding.formats import FORMATS, Codec, FileFormat, PyAvEncoder
-from server.operations.speech.response import MAX_DELTA_BYTES
+from server.operations.speech.events import MAX_DELTA_BYTES
 from stages.contract.messages import AudioEnd
 from tests.server.asgi import events, post, running
 from tests.server.bench import SPEECH, SPOKEN, fake, scripted, tone
@@ -42,25 +42,25 @@ def length_s(reply, name):
 
 
 @pytest.mark.parametrize(("name", "media_type"), MEDIA_TYPES.items())
-async def test_each_format_says_what_it_is_and_lasts_as_long_as_the_samples(name, media_type):
+async def test_each_format_has_its_media_type_and_the_length_of_the_samples(name, media_type):
     async with fake() as app:
         reply = await fake_speech(app, response_format=name)
     assert reply.reply_headers["content-type"] == media_type
-    wanted_s = 0.02 * len(TWENTY.replace(" ", ""))
-    assert -0.001 < length_s(reply, name) - wanted_s < CODEC_DELAY_S.get(name, 0.05)
+    expected_s = 0.02 * len(TWENTY.replace(" ", ""))
+    assert -0.001 < length_s(reply, name) - expected_s < CODEC_DELAY_S.get(name, 0.05)
 
 
 @pytest.mark.parametrize("changes", [{}, {"response_format": None}])
-async def test_the_default_is_mp3_and_declared_as_such(changes):
+async def test_the_default_format_is_mp3(changes):
     async with fake() as app:
         reply = await fake_speech(app, **changes)
-        asked_for = await fake_speech(app, response_format="mp3")
+        mp3 = await fake_speech(app, response_format="mp3")
     assert reply.reply_headers["content-type"] == "audio/mpeg"
-    assert reply.content == asked_for.content
+    assert reply.content == mp3.content
     assert reply.content.startswith(b"\xff\xf3")
 
 
-async def test_events_carry_mp3_by_default_too():
+async def test_the_default_format_of_events_is_mp3():
     async with fake() as app:
         plain = await fake_speech(app)
         reply = await fake_speech(app, stream_format="sse")
@@ -82,7 +82,7 @@ async def test_the_first_bytes_do_not_wait_for_the_second_chunk(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-async def test_no_event_is_longer_than_a_line_may_be(name):
+async def test_no_event_exceeds_the_maximum_size(name):
     noise = np.random.default_rng(1).integers(-9000, 9000, 96_000).astype(np.int16)
     chunk = tone(len(noise))
     object.__setattr__(chunk, "samples", noise)
@@ -97,9 +97,9 @@ async def test_no_event_is_longer_than_a_line_may_be(name):
 
 
 @pytest.mark.parametrize("stream_format", ["audio", "sse"])
-async def test_an_encoder_that_cannot_be_set_up_is_a_500_and_no_200(monkeypatch, stream_format):
+async def test_an_encoder_that_cannot_be_opened_is_a_500(monkeypatch, stream_format):
     broken = partial(PyAvEncoder, Codec("ogg", "libopus", options={"page_duration": "soon"}))
-    monkeypatch.setitem(FORMATS, "opus", FileFormat("audio/opus", broken, heavy=True))
+    monkeypatch.setitem(FORMATS, "opus", FileFormat("audio/opus", broken, in_thread=True))
     async with scripted() as (app, _):
         request = post(URL, {**SPEECH, "response_format": "opus", "stream_format": stream_format})
         with pytest.raises(ValueError, match="Invalid argument"):
@@ -124,7 +124,7 @@ async def test_speed_divides_the_length(name, speed, share):
         "no\u00a0break and zero\u200bwidth",
         "tab\tand\r\nlines",
         "\u201ccurly\u201d \u2018quotes\u2019 \u2014 and dashes\u2026",
-        "\ufeffa mark of order",
+        "\ufeffa byte order mark",
     ],
 )
 async def test_odd_characters_are_spoken(text):
@@ -136,27 +136,27 @@ async def test_odd_characters_are_spoken(text):
 
 
 @pytest.mark.parametrize("voice", ["alloy", {"id": "alloy"}, "fake-low", {"id": "fake-low"}])
-async def test_a_voice_may_be_named_or_pointed_to(voice):
+async def test_a_voice_can_be_a_name_or_an_object(voice):
     async with fake() as app:
         reply = await fake_speech(app, voice=voice, response_format="pcm")
-        usual = await fake_speech(app, response_format="pcm")
-    assert reply.content == usual.content
+        expected = await fake_speech(app, response_format="pcm")
+    assert reply.content == expected.content
 
 
-async def test_instructions_are_taken_and_change_nothing():
+async def test_instructions_are_accepted_without_effect():
     async with fake() as app:
-        told = await fake_speech(app, instructions="x" * 4096, response_format="flac")
+        instructed = await fake_speech(app, instructions="x" * 4096, response_format="flac")
         plain = await fake_speech(app, response_format="flac")
-    assert told.content == plain.content
+    assert instructed.content == plain.content
 
 
 @pytest.mark.parametrize("name", ["wav", "aac", "mp3", "flac", "opus", "pcm16"])
-async def test_a_spoken_chat_that_is_whole_comes_in_each_format(name):
+async def test_a_whole_spoken_chat_in_each_format(name):
     async with fake() as app:
         body = {**SPOKEN, "model": "fake-chat", "audio": {"voice": "alloy", "format": name}}
         reply = await post("/v1/chat/completions", body).run(app)
     file = base64.b64decode(reply.json["choices"][0]["message"]["audio"]["data"])
     samples = decode(file, "s16le" if name == "pcm16" else None)
-    late_s = len(samples) / 24_000 - 0.02 * len("Yousaid:Hello")
-    assert -0.001 < late_s < CODEC_DELAY_S.get(name, 0.05)
+    delay_s = len(samples) / 24_000 - 0.02 * len("Yousaid:Hello")
+    assert -0.001 < delay_s < CODEC_DELAY_S.get(name, 0.05)
     assert np.abs(samples.astype(int)).max() > 1000

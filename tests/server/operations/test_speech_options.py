@@ -1,4 +1,4 @@
-"""How a text is spoken, over HTTP: fields, captions, what cannot be spoken, voices that change."""
+"""Options of speech over HTTP: style, captions, unspoken letters, speakers, reloaded voices."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ URL = "/v1/audio/speech"
 CHAT_URL = "/v1/chat/completions"
 HELLO = Caption(TextSpan(0, 12, 0, 4_000), (TextSpan(0, 5, 0, 2_000),))
 THERE = Caption(TextSpan(0, 12, 0, 4_000), (TextSpan(6, 11, 2_000, 4_000),))
-HEARD = (
+WITH_CAPTIONS = (
     AudioChunk(tone(2_400).samples, 24_000, (HELLO,)),
     AudioChunk(tone(2_400).samples, 24_000, (THERE,)),
     AudioEnd(4_800, 4),
@@ -53,17 +53,19 @@ async def test_style_reaches_the_talker():
     ("setting", "field", "cleans"),
     [(True, None, True), (False, None, False), (False, True, True), (True, False, False)],
 )
-async def test_a_request_beats_the_setting_for_cleaning(setting, field, cleans):
+async def test_the_request_overrides_the_setting_for_cleaning(setting, field, cleans):
     async with scripted(clean=setting) as (app, deployment):
         await speak(app, clean=field)
         assert deployment.speech[0].submitted[0][1].params[0].clean is cleans
 
 
-@pytest.mark.parametrize(("setting", "said"), [(None, "Code block."), ("", ""), ("Kode", "Kode")])
-async def test_what_is_said_for_code_is_a_setting(setting, said):
+@pytest.mark.parametrize(
+    ("setting", "announcement"), [(None, "Code block."), ("", ""), ("Kode", "Kode")]
+)
+async def test_the_announcement_of_code_is_a_setting(setting, announcement):
     async with scripted(code_announcement=setting) as (app, deployment):
         await speak(app)
-        assert deployment.speech[0].submitted[0][1].params[0].code_announcement == said
+        assert deployment.speech[0].submitted[0][1].params[0].code_announcement == announcement
 
 
 @pytest.mark.parametrize(
@@ -87,14 +89,14 @@ async def test_what_is_said_for_code_is_a_setting(setting, said):
         ({"input": "Привет"}, "input", "unspeakable_text"),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_name(changes, param, code):
+async def test_a_refusal_names_the_field(changes, param, code):
     async with scripted() as (app, deployment):
         reply = await speak(app, **changes)
         assert deployment.speech[0].submitted == []
     assert (reply.status, reply.error["param"], reply.error["code"]) == (400, param, code)
 
 
-async def test_letters_that_a_voice_cannot_speak_are_named_by_script_and_place():
+async def test_unspeakable_letters_are_reported_by_script_and_position():
     async with scripted() as (app, _):
         reply = await speak(app, input="**I** love 東京")
     assert "cannot speak CJK letters" in reply.error["message"]
@@ -102,7 +104,7 @@ async def test_letters_that_a_voice_cannot_speak_are_named_by_script_and_place()
     assert "東" not in reply.error["message"]
 
 
-async def test_code_alone_is_nothing_to_speak_where_it_is_left_out():
+async def test_a_text_of_only_code_is_refused_without_an_announcement():
     async with scripted(code_announcement="") as (app, _):
         reply = await speak(app, input="```\nx = 1\n```")
     assert (reply.status, reply.error["param"]) == (400, "input")
@@ -111,39 +113,39 @@ async def test_code_alone_is_nothing_to_speak_where_it_is_left_out():
 
 
 @pytest.mark.parametrize("response_format", ["pcm", "mp3"])
-async def test_captions_come_with_the_sound_and_do_not_change_it(response_format):
-    asked = {"stream_format": "sse", "response_format": response_format}
-    async with scripted(sounder=HEARD) as (app, _):
-        plain = events((await speak(app, **asked)).content)
-        reply = events((await speak(app, **asked, captions=True)).content)
+async def test_captions_do_not_change_the_audio(response_format):
+    options = {"stream_format": "sse", "response_format": response_format}
+    async with scripted(sounder=WITH_CAPTIONS) as (app, _):
+        plain = events((await speak(app, **options)).content)
+        reply = events((await speak(app, **options, captions=True)).content)
     deltas = [json.loads(event) for event in reply[:-2]]
     without = [json.loads(event) for event in plain[:-2]]
     assert not any("captions" in delta for delta in without)
-    assert sound_of(deltas) == sound_of(without)
-    heard = [piece for delta in deltas for piece in delta["captions"]]
-    assert [word for piece in heard for word in piece["words"]] == [FIRST, SECOND]
-    assert all({**piece, "words": []} == {**PIECE, "words": []} for piece in heard)
+    assert audio_of(deltas) == audio_of(without)
+    pieces = [piece for delta in deltas for piece in delta["captions"]]
+    assert [word for piece in pieces for word in piece["words"]] == [FIRST, SECOND]
+    assert all({**piece, "words": []} == {**PIECE, "words": []} for piece in pieces)
     assert reply[-2:] == plain[-2:]
 
 
-def sound_of(deltas):
+def audio_of(deltas):
     return b"".join(base64.b64decode(delta["audio"]) for delta in deltas)
 
 
-async def test_a_streamed_chat_has_captions_where_they_are_wanted():
+async def test_a_streamed_chat_has_captions_if_requested():
     audio = {**SPOKEN["audio"], "captions": True}
-    async with scripted(sounder=HEARD) as (app, deployment):
+    async with scripted(sounder=WITH_CAPTIONS) as (app, deployment):
         body = {**SPOKEN, "audio": audio, "stream": True}
         reply = await post(CHAT_URL, body).run(app)
         assert deployment.chat[1].submitted[0][1].params.captions
     deltas = [json.loads(event)["choices"][0]["delta"] for event in events(reply.content)[:-1]]
-    heard = [p for delta in deltas for p in delta.get("audio", {}).get("captions", ())]
-    assert [word for piece in heard for word in piece["words"]] == [FIRST, SECOND]
+    pieces = [p for delta in deltas for p in delta.get("audio", {}).get("captions", ())]
+    assert [word for piece in pieces for word in piece["words"]] == [FIRST, SECOND]
 
 
-async def test_a_whole_chat_has_each_piece_once():
+async def test_a_whole_chat_has_each_caption_once():
     audio = {**SPOKEN["audio"], "captions": True}
-    async with scripted(sounder=HEARD) as (app, _):
+    async with scripted(sounder=WITH_CAPTIONS) as (app, _):
         reply = await post(CHAT_URL, {**SPOKEN, "audio": audio}).run(app)
         plain = await post(CHAT_URL, SPOKEN).run(app)
     spoken = reply.json["choices"][0]["message"]["audio"]
@@ -155,7 +157,7 @@ FOREIGN = (TextChunk("Hi да", 1), TextChunk(" and 京", 1), TextEnd("stop", 5,
 REPORT = {"letters": 3, "first": 3, "scripts": "Cyrillic, CJK"}
 
 
-async def test_a_chat_reports_what_its_voice_could_not_speak():
+async def test_a_chat_reports_unspoken_letters():
     async with scripted(thinker=FOREIGN) as (app, _):
         streamed = await post(CHAT_URL, {**SPOKEN, "stream": True}).run(app)
         whole = await post(CHAT_URL, SPOKEN).run(app)
@@ -170,7 +172,7 @@ async def test_a_chat_reports_what_its_voice_could_not_speak():
 
 
 @pytest.mark.parametrize("speaker", ["s0", 3])
-async def test_a_chat_names_its_fields_where_they_are(speaker):
+async def test_a_chat_names_the_path_of_the_field(speaker):
     async with scripted() as (app, _):
         audio = {**SPOKEN["audio"], "speaker": speaker}
         reply = await post(CHAT_URL, {**SPOKEN, "audio": audio}).run(app)
@@ -182,11 +184,11 @@ MANY = VoiceSpec(
 )
 
 
-async def reloaded(app):
+async def reload_voices(app):
     return await post("/v1/audio/voices/reload", {}).run(app)
 
 
-async def test_voices_are_found_again_without_a_restart():
+async def test_voices_can_be_reloaded_without_a_restart():
     found = [VoiceSpec("low", "en-US")]
 
     def find():
@@ -195,7 +197,7 @@ async def test_voices_are_found_again_without_a_restart():
     async with scripted(find_voices=find) as (app, deployment):
         assert (await speak(app, voice="many")).status == 400
         found.append(MANY)
-        reply = await reloaded(app)
+        reply = await reload_voices(app)
         listed = {voice["id"]: voice for voice in reply.json["voices"]}
         assert (await get("/v1/audio/voices").run(app)).json == reply.json
         assert (await speak(app, voice="many", speaker="s1", input="Hallo.")).status == 200
@@ -211,9 +213,9 @@ async def test_voices_are_found_again_without_a_restart():
     assert talker.code_announcement == ""
 
 
-async def test_speakers_are_named_where_one_is_not_there():
+async def test_a_refusal_of_a_speaker_lists_the_speakers():
     async with scripted(find_voices=lambda: (MANY,)) as (app, _):
-        await reloaded(app)
+        await reload_voices(app)
         reply = await speak(app, voice="many", speaker="nobody", input="Hallo.")
     assert "'s0', 's1'" in reply.error["message"]
 
@@ -239,8 +241,8 @@ def test_the_command_line_writes_captions_and_lists_voices(tmp_path, capsys):
     from server.cli.main import main
 
     out, captions = tmp_path / "out.wav", tmp_path / "out.vtt"
-    said = ["say", "Hi.", "-o", str(out), "--captions", str(captions), "--model", "fake"]
-    assert main(said) == 0
+    arguments = ["say", "Hi.", "-o", str(out), "--captions", str(captions), "--model", "fake"]
+    assert main(arguments) == 0
     assert captions.read_text().startswith("WEBVTT")
     assert main(["voices", "--voices-dir", str(tmp_path)]) == 0
     assert "joe  (en-US, medium, 22050 Hz, CC0)" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What is refused, before anything starts: the status, the field, and the reason."""
+"""Requests that are refused before anything starts: the status, the field, and the code."""
 
 import json
 
@@ -16,8 +16,8 @@ def json_schema(schema):
     return {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
 
 
-async def refused(url, body):
-    """The error of a 400; nothing was submitted."""
+async def refusal_of(url, body):
+    """The error of a 400. Checks that nothing was submitted."""
     async with scripted() as (app, deployment):
         reply = await post(url, body).run(app)
         stages = (*deployment.speech, *deployment.chat, *deployment.writer)
@@ -65,29 +65,29 @@ async def refused(url, body):
         ({"timeout_s": 0}, "timeout_s", "number_below_min_value"),
     ],
 )
-async def test_speech_names_the_field_at_fault(changes, param, code):
-    error = await refused(SPEECH_URL, {**SPEECH, **changes})
+async def test_a_refused_speech_names_the_field(changes, param, code):
+    error = await refusal_of(SPEECH_URL, {**SPEECH, **changes})
     assert error["param"] == param
     assert code is None or error["code"] == code
     assert param in error["message"] or param == "voice"
 
 
 @pytest.mark.parametrize("field", ["model", "input", "voice"])
-async def test_speech_names_the_field_that_is_missing(field):
-    error = await refused(SPEECH_URL, {k: v for k, v in SPEECH.items() if k != field})
+async def test_a_missing_field_of_speech_is_named(field):
+    error = await refusal_of(SPEECH_URL, {k: v for k, v in SPEECH.items() if k != field})
     assert error["message"] == f"Missing required parameter: '{field}'."
     assert (error["param"], error["code"]) == (field, "missing_required_parameter")
 
 
-async def test_an_unknown_voice_and_a_path_are_answered_alike():
-    unknown = await refused(SPEECH_URL, {**SPEECH, "voice": "no_such_voice"})
-    path = await refused(SPEECH_URL, {**SPEECH, "voice": "../../etc/passwd"})
+async def test_an_unknown_voice_and_a_path_get_the_same_error():
+    unknown = await refusal_of(SPEECH_URL, {**SPEECH, "voice": "no_such_voice"})
+    path = await refusal_of(SPEECH_URL, {**SPEECH, "voice": "../../etc/passwd"})
     assert unknown == path
     for name in ("'low'", "'high'", "'alloy'", "'marin'"):
         assert name in unknown["message"]
 
 
-async def test_the_limit_of_openais_names_does_not_rise_with_that_of_ours():
+async def test_the_setting_does_not_raise_the_text_limit_of_openais_model_names():
     text = "x" * 4097
     async with scripted(max_input_chars=5000) as (app, _):
         ours = await post(SPEECH_URL, {**SPEECH, "input": text}).run(app)
@@ -106,7 +106,7 @@ async def test_length_is_counted_in_code_points(text):
 
 
 @pytest.mark.parametrize("speed", [0.25, 4, 4.0, None])
-async def test_the_ends_of_a_range_are_in_it(speed):
+async def test_the_limits_of_a_range_are_allowed(speed):
     async with scripted() as (app, _):
         reply = await post(SPEECH_URL, {**SPEECH, "speed": speed}).run(app)
     assert reply.status == 200
@@ -192,8 +192,8 @@ async def test_the_ends_of_a_range_are_in_it(speed):
         ({"seed": "x"}, "seed"),
     ],
 )
-async def test_chat_names_the_field_at_fault(changes, param):
-    error = await refused(CHAT_URL, {**CHAT, **changes})
+async def test_a_refused_chat_names_the_field(changes, param):
+    error = await refusal_of(CHAT_URL, {**CHAT, **changes})
     assert error["param"] == param
     assert param in error["message"]
 
@@ -209,14 +209,14 @@ async def test_chat_names_the_field_at_fault(changes, param):
         ({"voice": {"id": "nobody"}, "format": "wav"}, "audio.voice"),
     ],
 )
-async def test_a_spoken_reply_names_the_field_at_fault(audio, param):
-    assert (await refused(CHAT_URL, {**SPOKEN, "audio": audio}))["param"] == param
+async def test_a_refused_audio_option_names_the_field(audio, param):
+    assert (await refusal_of(CHAT_URL, {**SPOKEN, "audio": audio}))["param"] == param
 
 
 @pytest.mark.parametrize("audio_format", ["wav", "aac", "mp3", "flac", "opus"])
-async def test_streamed_speech_is_pcm16_only(audio_format):
+async def test_streamed_chat_audio_is_only_pcm16(audio_format):
     audio = {"voice": "low", "format": audio_format}
-    error = await refused(CHAT_URL, {**SPOKEN, "audio": audio, "stream": True})
+    error = await refusal_of(CHAT_URL, {**SPOKEN, "audio": audio, "stream": True})
     assert error["message"] == (
         f"Unsupported value: 'audio.format' does not support '{audio_format}' when stream=true. "
         "Supported values are: 'pcm16'."
@@ -224,20 +224,20 @@ async def test_streamed_speech_is_pcm16_only(audio_format):
     assert (error["param"], error["code"]) == ("audio.format", "unsupported_value")
 
 
-async def test_a_model_that_only_writes_does_not_speak():
-    error = await refused(CHAT_URL, {**SPOKEN, "model": "org/writer"})
+async def test_audio_from_a_text_model_is_refused():
+    error = await refusal_of(CHAT_URL, {**SPOKEN, "model": "org/writer"})
     assert error["param"] == "modalities"
 
 
-async def test_a_prompt_longer_than_the_context_is_told_so():
+async def test_a_prompt_longer_than_the_context_is_refused():
     messages = [{"role": "user", "content": "x" * 8192}]
-    error = await refused(CHAT_URL, {**CHAT, "messages": messages})
+    error = await refusal_of(CHAT_URL, {**CHAT, "messages": messages})
     assert (error["param"], error["code"]) == ("messages", "context_length_exceeded")
 
 
 @pytest.mark.parametrize(("url", "model"), [(SPEECH_URL, "chatter"), (CHAT_URL, "speaker")])
-async def test_a_model_of_the_other_kind_is_told_so(url, model):
-    error = await refused(url, {**BOTH, "model": model})
+async def test_a_model_of_the_other_kind_is_refused(url, model):
+    error = await refusal_of(url, {**BOTH, "model": model})
     assert (error["param"], error["code"]) == ("model", "model_not_supported")
 
 
@@ -259,13 +259,13 @@ async def test_an_unknown_model_is_a_404(url):
     "body",
     [b"", b"{", b"not json", b'{"input": "\\ud800"}', b"\xff\xfe", b"[" * 100_000, b"[]", b"5"],
 )
-async def test_a_body_that_is_no_json_object_is_a_400(url, body):
-    error = await refused(url, body)
+async def test_a_body_that_is_not_a_json_object_is_a_400(url, body):
+    error = await refusal_of(url, body)
     assert (error["param"], error["code"]) == (None, None)
 
 
 @pytest.mark.parametrize("content_type", [None, "text/plain", "application/x-www-form-urlencoded"])
-async def test_the_body_is_read_whatever_it_is_called(content_type):
+async def test_the_content_type_is_ignored(content_type):
     headers = {"content-type": content_type} if content_type else {}
     async with scripted() as (app, _):
         reply = await post(SPEECH_URL, SPEECH, headers=headers).run(app)

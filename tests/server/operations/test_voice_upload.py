@@ -1,4 +1,4 @@
-"""Voices that are added and removed over the wire: what is kept, listed and refused."""
+"""Voices that are uploaded and removed over HTTP: stored, listed and refused."""
 
 import io
 import wave
@@ -48,12 +48,14 @@ def upload(sound=None, file_field="audio_sample", filename="../../etc/voice.wav"
 
 
 @asynccontextmanager
-async def copying(folder, **settings):
-    """The app over a model that copies the voices in `folder`."""
+async def cloning(folder, **settings):
+    """The app with a model that clones the voices in `folder`."""
 
     def voices():
-        found = find_recordings(folder)
-        return tuple(VoiceSpec(one.name, one.language or "mul", file=one.file) for one in found)
+        return tuple(
+            VoiceSpec(recording.name, recording.language or "mul", file=recording.file)
+            for recording in find_recordings(folder)
+        )
 
     stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     deployment = ScriptedDeployment(*stages, voices)
@@ -67,27 +69,27 @@ async def copying(folder, **settings):
         yield create_app(service)
 
 
-async def test_a_voice_is_kept_listed_and_removed(tmp_path):
-    async with copying(tmp_path / "kept") as app:
+async def test_a_voice_is_stored_listed_and_removed(tmp_path):
+    async with cloning(tmp_path / "voices") as app:
         reply = await upload(wav(), name="ann", transcript="A tone.", language="en").run(app)
         assert (reply.status, reply.json["id"]) == (200, "ann")
         assert reply.json["object"] == "audio.voice"
         listed = (await get(URL).run(app)).json["data"]
         (ann,) = [voice for voice in listed if voice["name"] == "ann"]
         assert (ann["language"], ann["models"]) == ("en", ["speaker"])
-        recording = read_recording(tmp_path / "kept" / "ann.wav")
+        recording = read_recording(tmp_path / "voices" / "ann.wav")
         assert recording.transcript == "A tone."
         assert len(recording.samples) == pytest.approx(48_000, abs=100)
         assert np.abs(recording.samples).max() == pytest.approx(8000 / 32768, rel=0.05)
 
         gone = await Exchange("DELETE", f"{URL}/ann").run(app)
         assert gone.json == {"object": "audio.voice.deleted", "id": "ann", "deleted": True}
-        assert list((tmp_path / "kept").iterdir()) == []
+        assert list((tmp_path / "voices").iterdir()) == []
         assert (await Exchange("DELETE", f"{URL}/ann").run(app)).status == 404
 
 
-async def test_stereo_becomes_mono_and_the_files_name_is_nothing(tmp_path):
-    async with copying(tmp_path) as app:
+async def test_stereo_becomes_mono_and_the_file_name_is_ignored(tmp_path):
+    async with cloning(tmp_path) as app:
         reply = await upload(wav(1.5, 48_000, 2), name="two").run(app)
         assert reply.status == 200
     assert sorted(path.name for path in tmp_path.iterdir()) == ["two.json", "two.wav"]
@@ -95,7 +97,7 @@ async def test_stereo_becomes_mono_and_the_files_name_is_nothing(tmp_path):
 
 
 PLAYLIST = b"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n"
-LIST_OF_FILES = b"ffconcat version 1.0\nfile /etc/passwd\n"
+FILE_LIST = b"ffconcat version 1.0\nfile /etc/passwd\n"
 
 
 @pytest.mark.parametrize(
@@ -110,23 +112,23 @@ LIST_OF_FILES = b"ffconcat version 1.0\nfile /etc/passwd\n"
         (wav(), {"name": "low"}, "name", "voice_exists"),  # a voice of another model
         (wav(0.5), {"name": "ann"}, "audio_sample", "audio_too_short"),
         (wav(31), {"name": "ann"}, "audio_sample", "audio_too_long"),
-        (b"no sound at all", {"name": "ann"}, "audio_sample", "invalid_audio"),
+        (b"not an audio file", {"name": "ann"}, "audio_sample", "invalid_audio"),
         (b"", {"name": "ann"}, "audio_sample", "invalid_audio"),
         (PLAYLIST, {"name": "ann"}, "audio_sample", "invalid_audio"),
-        (LIST_OF_FILES, {"name": "ann"}, "audio_sample", "invalid_audio"),
+        (FILE_LIST, {"name": "ann"}, "audio_sample", "invalid_audio"),
     ],
 )
-async def test_what_is_no_voice_is_refused(sound, fields, param, code, tmp_path):
-    async with copying(tmp_path) as app:
+async def test_a_refusal_names_the_field(sound, fields, param, code, tmp_path):
+    async with cloning(tmp_path) as app:
         reply = await upload(sound, **fields).run(app)
         assert reply.status == 400
         assert (reply.error["param"], reply.error["code"]) == (param, code)
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_the_limits_of_size_and_number_hold(tmp_path):
+async def test_the_size_and_number_of_recordings_are_limited(tmp_path):
     settings = {"max_recording_bytes": 100_000, "max_recordings": 1}
-    async with copying(tmp_path, **settings) as app:
+    async with cloning(tmp_path, **settings) as app:
         assert (await upload(wav(10), name="big").run(app)).status == 413
         assert (await upload(wav(), name="ann").run(app)).status == 200
         again = await upload(wav(), name="ann").run(app)
@@ -135,8 +137,8 @@ async def test_the_limits_of_size_and_number_hold(tmp_path):
         assert more.error["code"] == "too_many_voices"
 
 
-async def test_a_body_that_is_no_form_is_refused(tmp_path):
-    async with copying(tmp_path) as app:
+async def test_a_body_that_is_not_a_form_is_refused(tmp_path):
+    async with cloning(tmp_path) as app:
         for headers in (
             {"content-type": "application/json"},
             {"content-type": "multipart/form-data"},
@@ -146,7 +148,7 @@ async def test_a_body_that_is_no_form_is_refused(tmp_path):
             assert reply.status == 400
 
 
-async def test_only_models_that_copy_voices_take_them(tmp_path):
+async def test_uploads_need_a_model_that_clones_voices(tmp_path):
     from tests.server.bench import fake
 
     async with fake() as app:

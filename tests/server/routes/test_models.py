@@ -1,4 +1,4 @@
-"""What there is: models by every name, and voices in the forms that clients look for."""
+"""The lists of models and voices, in the forms that clients look for."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.server.asgi import get, post
 from tests.server.bench import SPEECH, scripted
 
 
-async def test_every_name_of_every_model_is_listed():
+async def test_all_models_are_listed_by_id_and_alias():
     async with scripted() as (app, _):
         reply = await get("/v1/models").run(app)
     assert reply.json["object"] == "list"
@@ -16,14 +16,14 @@ async def test_every_name_of_every_model_is_listed():
 
 
 @pytest.mark.parametrize("name", ["speaker", "tts-1", "org/writer"])
-async def test_a_listed_model_can_be_asked_for(name):
+async def test_a_listed_model_can_be_retrieved(name):
     async with scripted() as (app, _):
         reply = await get(f"/v1/models/{name}").run(app)
     assert reply.json["id"] == name
 
 
 @pytest.mark.parametrize("name", ["fake_id", "org/other"])
-async def test_another_model_is_a_404(name):
+async def test_an_unknown_model_is_a_404(name):
     async with scripted() as (app, _):
         reply = await get(f"/v1/models/{name}").run(app)
     assert reply.status == 404
@@ -31,7 +31,7 @@ async def test_another_model_is_a_404(name):
     assert (reply.error["param"], reply.error["code"]) == ("model", "model_not_found")
 
 
-async def test_voices_are_listed_once_under_both_names():
+async def test_each_voice_is_listed_once():
     async with scripted() as (app, _):
         reply = await get("/v1/audio/voices").run(app)
     voices = reply.json["voices"]
@@ -44,20 +44,20 @@ async def test_voices_are_listed_once_under_both_names():
     assert voices[1]["aliases"] == []
 
 
-async def test_voices_may_be_names_only():
+async def test_legacy_lists_only_the_names_of_voices():
     async with scripted() as (app, _):
         reply = await get("/v1/audio/voices", query=b"legacy=true").run(app)
     assert reply.json == ["low", "high"]
 
 
-async def test_the_models_that_speak_are_listed_apart():
+async def test_speech_models_have_a_list_of_their_own():
     async with scripted() as (app, _):
         reply = await get("/v1/audio/models").run(app)
     assert [model["id"] for model in reply.json["models"]] == ["speaker", "tts-1"]
     assert reply.json["data"] == reply.json["models"]
 
 
-async def test_every_voice_that_is_listed_can_be_spoken_with():
+async def test_every_listed_voice_can_speak():
     async with scripted() as (app, _):
         voices = (await get("/v1/audio/voices").run(app)).json["voices"]
         names = [name for voice in voices for name in (voice["id"], *voice["aliases"])]

@@ -1,4 +1,4 @@
-"""The playground's files: open, closed to everything else, and no part of the API."""
+"""The playground's files: they need no key, load nothing from outside, and are not in the API."""
 
 import re
 
@@ -20,7 +20,7 @@ async def test_the_page_needs_no_key():
 
 
 @pytest.mark.parametrize("name", FILES)
-async def test_neither_do_its_files(name):
+async def test_the_files_need_no_key(name):
     async with scripted(api_keys=["sk-one"]) as (app, _):
         reply = await get(f"/playground/{name}").run(app)
     assert reply.status == 200
@@ -31,12 +31,12 @@ async def test_neither_do_its_files(name):
 @pytest.mark.parametrize(
     "path", ["/playground/", "/playground/nothing.js", "/playground/../auth.py"]
 )
-async def test_nothing_else_is_beside_them(path):
+async def test_other_paths_are_404s(path):
     async with scripted() as (app, _):
         assert (await get(path).run(app)).status == 404
 
 
-async def test_the_page_may_run_and_ask_only_what_is_here():
+async def test_the_policy_allows_only_this_server():
     async with scripted() as (app, _):
         policy = (await get("/").run(app)).reply_headers["content-security-policy"]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
@@ -44,13 +44,13 @@ async def test_the_page_may_run_and_ask_only_what_is_here():
     assert set(rules.values()) == {"'self'", "'none'"}
 
 
-async def test_it_can_be_asked_for_its_head_and_not_posted_to():
+async def test_head_is_allowed_and_post_is_not():
     async with scripted() as (app, _):
         assert (await Exchange("HEAD", "/").run(app)).content == b""
         assert (await Exchange("POST", "/").run(app)).status == 405
 
 
-async def test_the_document_does_not_list_it():
+async def test_the_playground_is_not_in_the_document():
     async with scripted() as (app, _):
         document = (await get("/openapi.json").run(app)).content
     assert b"playground" not in document
@@ -58,7 +58,7 @@ async def test_the_document_does_not_list_it():
 
 
 @pytest.mark.parametrize("name", [PAGE, *FILES])
-def test_its_files_name_nothing_outside(name):
+def test_the_files_contain_no_outside_addresses(name):
     text = FOLDER.joinpath(name).read_text()
     addresses = set(re.findall(r"https?://[^\s\"')]+", text))
     assert addresses <= {"http://www.w3.org/2000/svg", "https://example.com"}

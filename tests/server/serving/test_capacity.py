@@ -1,4 +1,4 @@
-"""How many places there are: by what the machine makes of a few samples."""
+"""How many requests run at once, measured with a few samples at start."""
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -8,17 +8,18 @@ import pytest
 
 from orchestrator import OrchOutput
 from server.config.settings import Settings
-from server.serving.capacity import NUM_SAMPLES, PLACES, audio_s_per_s, places_at, places_for
+from server.serving.capacity import NUM_SAMPLES, audio_s_per_s, choose_max_running, max_running_at
 from server.serving.service import Service
 from stages.contract.errors import RequestError
 from stages.contract.messages import AudioChunk, AudioEnd, SpeechEnd
+from stages.contract.pipeline import DEFAULT_MAX_RUNNING
 from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage
 
 SECOND = AudioChunk(np.zeros(24_000, np.int16), 24_000)
 
 
 class Speaker:
-    """A model whose sound takes `second_s` of `now` for each second."""
+    """A model that takes `second_s` of its clock `now` for each second of audio."""
 
     pipeline = SimpleNamespace(sample="sample")
 
@@ -44,7 +45,7 @@ class Speaker:
                 yield OrchOutput(request_id, 1, data, is_end, self.error if is_end else None)
 
 
-async def test_the_rate_is_the_sound_of_all_samples_over_the_time_that_they_take():
+async def test_the_rate_is_the_audio_of_all_samples_divided_by_the_time():
     speaker = Speaker(0.025)
     rate = await audio_s_per_s(speaker, "sample", lambda: speaker.now)
     assert rate == pytest.approx(40)
@@ -52,12 +53,12 @@ async def test_the_rate_is_the_sound_of_all_samples_over_the_time_that_they_take
 
 async def test_a_sample_that_fails_fails_the_start():
     with pytest.raises(RequestError):
-        await places_for([Speaker(0.025, RequestError("a", "no voice"))])
+        await choose_max_running([Speaker(0.025, RequestError("a", "no voice"))])
 
 
 @pytest.mark.parametrize(("rate", "places"), [(0.5, 1), (3.0, 2), (40.0, 32), (500.0, 64)])
-def test_places_are_fewer_than_the_machine_can_feed(rate, places):
-    assert places_at(rate) == places
+def test_max_running_stays_below_the_measured_rate(rate, places):
+    assert max_running_at(rate) == places
 
 
 @pytest.mark.parametrize(
@@ -71,16 +72,18 @@ async def test_a_bad_trial_is_repeated(monkeypatch, rates, places, num_trials):
         return next(trials)
 
     monkeypatch.setattr("server.serving.capacity.audio_s_per_s", next_rate)
-    assert await places_for([Speaker(0.025)]) == places
+    assert await choose_max_running([Speaker(0.025)]) == places
     assert len(list(trials)) == len(rates) - num_trials
 
 
-async def test_beside_another_model_nothing_is_measured():
-    assert await places_for([Speaker(0.025), Speaker(0.025)]) == PLACES
+async def test_with_two_models_nothing_is_measured():
+    assert await choose_max_running([Speaker(0.025), Speaker(0.025)]) == DEFAULT_MAX_RUNNING
 
 
-@pytest.mark.parametrize(("settings", "places"), [({}, PLACES), ({"max_running": 3}, 3)])
-async def test_what_is_set_counts_and_without_a_sample_a_plain_number(settings, places):
+@pytest.mark.parametrize(
+    ("settings", "places"), [({}, DEFAULT_MAX_RUNNING), ({"max_running": 3}, 3)]
+)
+async def test_the_setting_counts_and_without_a_sample_the_default(settings, places):
     stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     service = Service(Settings(**settings), lambda: ScriptedDeployment(*stages))
     async with service.running():

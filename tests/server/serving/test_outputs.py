@@ -1,4 +1,4 @@
-"""What the routes read: the end comes after the terminal and only then."""
+"""Outputs as the routes read them: they end after the terminal and only then."""
 
 import pytest
 
@@ -22,7 +22,7 @@ async def test_raises_the_error_of_the_request():
         await anext(Outputs(stream(OrchOutput("r", 0, None, True, DeadlineError()))))
 
 
-async def test_an_end_without_a_terminal_is_a_defect():
+async def test_an_end_without_a_terminal_is_an_error():
     outputs = Outputs(stream(OrchOutput("r", 0, "a", False)))
     await anext(outputs)
     with pytest.raises(RuntimeError, match="without a terminal"):

@@ -1,4 +1,4 @@
-"""A service's life: loading beside the server, failing, and stopping."""
+"""The life of a service: loading in the background, failing, and stopping."""
 
 import threading
 
@@ -23,7 +23,7 @@ def deployment():
     )
 
 
-async def test_told_to_stop_while_it_builds_it_loads_nothing():
+async def test_a_service_stopped_while_it_builds_loads_nothing():
     class Watched(ScriptedDeployment):
         num_starts = 0
 
@@ -42,7 +42,7 @@ async def test_told_to_stop_while_it_builds_it_loads_nothing():
     assert (built.num_starts, built.is_up) == (0, False)
 
 
-async def test_while_it_loads_it_is_alive_and_not_ready():
+async def test_a_loading_service_is_alive_and_not_ready():
     may_load = threading.Event()
 
     def deploy():
@@ -62,7 +62,7 @@ async def test_while_it_loads_it_is_alive_and_not_ready():
         assert (await get("/health/ready").run(app)).status == 200
 
 
-async def test_a_start_that_fails_is_kept_and_stopped():
+async def test_a_failed_start_is_kept_in_failure_and_everything_stops():
     made = deployment()
 
     async def start(_timeout_s):
@@ -79,7 +79,7 @@ async def test_a_start_that_fails_is_kept_and_stopped():
     assert not made.is_up
 
 
-async def test_at_the_end_everything_is_stopped():
+async def test_everything_is_stopped_at_the_end():
     made = deployment()
     service = Service(Settings(), lambda: made)
     async with service.running():
@@ -87,7 +87,7 @@ async def test_at_the_end_everything_is_stopped():
     assert not made.is_up
 
 
-def test_a_name_of_openai_that_is_a_voice_of_the_model_is_that_voice():
+def test_a_model_voice_with_a_name_of_openai_is_that_voice():
     voices = voices_of((VoiceSpec("joe", "en"), VoiceSpec("alloy", "en")), "")
     assert voices.default == "joe"
     assert voices.resolve("alloy", "voice").name == "alloy"

@@ -85,6 +85,27 @@ def test_the_sound_that_a_listener_has_left_is_never_negative():
     assert playback.left_s("a") == 0.0
 
 
+def test_a_listener_that_ran_dry_has_all_of_the_next_emission_left():
+    now = [0.0]
+    playback = playback_at(now)
+    playback.open("a")
+    playback.emit("a", 1.0)
+    now[0] = 11.0
+    playback.emit("a", 5.0)
+    assert playback.left_s("a") == 5.0
+
+
+def test_a_listener_that_was_fed_after_an_underrun_is_not_the_most_urgent():
+    now = [0.0]
+    playback = playback_at(now)
+    for request_id in ("was_dry", "near"):
+        playback.open(request_id)
+        playback.emit(request_id, 1.0 if request_id == "was_dry" else 12.0)
+    now[0] = 11.0
+    playback.emit("was_dry", 5.0)
+    assert playback.most_urgent_first(["was_dry", "near"]) == ["near", "was_dry"]
+
+
 def test_of_two_listeners_the_one_with_less_sound_left_is_served_first():
     now = [0.0]
     playback = playback_at(now)

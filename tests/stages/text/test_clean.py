@@ -1,8 +1,9 @@
-"""What cleaning takes out, and what it leaves."""
+"""Which characters cleaning removes, and which it keeps."""
 
 import pytest
 
-from stages.text.clean import speakable, spoken
+from stages.text.clean import clean_characters, speakable
+from stages.text.traced import Traced
 
 
 @pytest.mark.parametrize(
@@ -17,12 +18,12 @@ from stages.text.clean import speakable, spoken
         ("", ""),
     ],
 )
-def test_what_has_no_sound_is_taken_out(text, expected):
-    assert spoken(text) == expected
+def test_characters_without_sound_are_removed(text, expected):
+    assert clean_characters(Traced.of(text)).text == expected
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t ", "😀🎉👍", "... !!! ---", "***", "\u200b"])
-def test_nothing_to_speak(text):
+def test_without_letters_and_digits_nothing_is_speakable(text):
     assert not speakable(text)
 
 

@@ -1,4 +1,4 @@
-"""Marks go and words stay, the same however the text comes, with offsets into it."""
+"""Markup is removed, words stay, and the result does not depend on how the text is fed."""
 
 import time
 
@@ -18,7 +18,7 @@ TEXTS = st.lists(st.sampled_from(PARTS), max_size=40).map("".join)
 
 
 @pytest.mark.parametrize(
-    ("written", "kept"),
+    ("source", "expected"),
     [
         ("# Heading\n\nSome **bold** and *it*.", "Heading\n\nSome bold and it."),
         ("`code_x` ~~old~~ __init__ snake_case", "code x old init snake case"),
@@ -47,27 +47,27 @@ TEXTS = st.lists(st.sampled_from(PARTS), max_size=40).map("".join)
         ("who was here, with her", "who was here, with her"),
     ],
 )
-def test_marks_go_and_words_stay(written, kept):
-    assert cleaned(written, "Code block.").text == kept
+def test_markup_is_removed_and_words_stay(source, expected):
+    assert cleaned(source, "Code block.").text == expected
 
 
-def test_code_may_be_left_out():
+def test_code_is_left_out_if_the_announcement_is_empty():
     assert cleaned("Look:\n```\nx = 1\n```\nSo.", "").text == "Look:\nSo."
 
 
 @given(TEXTS)
-def test_it_does_not_matter_how_the_text_comes(text):
+def test_the_result_does_not_depend_on_how_the_text_is_fed(text):
     cleaner = Cleaner("Code.")
     parts = [cleaner.feed(character) for character in text]
-    assert Traced.joined([*parts, cleaner.end()]) == cleaned(text, "Code.")
+    assert Traced.joined([*parts, cleaner.finish()]) == cleaned(text, "Code.")
     assert cleaner.num_read == len(text)
 
 
 @given(TEXTS)
-def test_what_is_left_is_in_order_and_words_stand_for_themselves(text):
-    left = cleaned(text, "")
-    assert list(left.starts) == sorted(left.starts)
-    for character, start, end in zip(left.text, left.starts, left.ends, strict=True):
+def test_offsets_ascend_and_unchanged_letters_point_at_themselves(text):
+    clean = cleaned(text, "")
+    assert list(clean.starts) == sorted(clean.starts)
+    for character, start, end in zip(clean.text, clean.starts, clean.ends, strict=True):
         assert 0 <= start < end <= len(text)
         if end == start + 1 and character.isalnum():
             assert text[start] == character
@@ -81,17 +81,17 @@ def test_no_word_of_plain_prose_is_lost(text):
     assert words(cleaned(text, "").text) == words(text)
 
 
-def test_words_come_before_their_sentence_is_complete():
+def test_words_are_returned_before_their_sentence_is_complete():
     cleaner = Cleaner("")
     assert cleaner.feed("**Bold** and [a link").text == "Bold and a link"
     assert cleaner.feed("](http://x.y) more").text == " more"
 
 
-def test_verbatim_keeps_everything():
+def test_verbatim_returns_the_text_unchanged():
     verbatim = Verbatim()
     assert verbatim.feed("**a**") == Traced.of("**a**")
     assert verbatim.feed("b").starts == (5,)
-    assert verbatim.end() == Traced()
+    assert verbatim.finish() == Traced()
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_time_is_linear(unit):
 
 
 @pytest.mark.parametrize("run", ["> ", ".", "-", ":", " ", "\u00a0", "\t"])
-def test_a_run_longer_than_what_is_held_back_is_cut_alike_however_it_comes(run):
+def test_a_run_longer_than_the_limit_is_cut_alike_however_it_is_fed(run):
     text = run * 700 + "a"
     whole, bit_by_bit = Cleaner(""), Cleaner("")
     parts = [bit_by_bit.feed(text[at : at + 7]) for at in range(0, len(text), 7)]
-    together = whole.feed(text).text + whole.end().text
-    assert "".join(part.text for part in parts) + bit_by_bit.end().text == together
+    together = whole.feed(text).text + whole.finish().text
+    assert "".join(part.text for part in parts) + bit_by_bit.finish().text == together

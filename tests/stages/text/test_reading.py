@@ -1,4 +1,4 @@
-"""From a piece of text to ids that know which words they are of."""
+"""From a piece of text to phoneme ids, and to words that know their ids and their source."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stages.text.alignment import word_spans
 from stages.text.markup import cleaned
-from stages.text.phonemizer import Codepoints, make_phonemizer, sounds_of
+from stages.text.phonemizer import LetterPhonemizer, make_phonemizer, sounds_of
 from stages.text.reading import Reader
 from stages.text.scripts import foreign_letters, unspeakable, without_unspeakable
 from stages.text.traced import Traced
@@ -23,15 +23,15 @@ def words_of(reader, text):
     return [[text[word.start : word.end] for word in phrase.words] for phrase in phrases], phrases
 
 
-def test_words_are_found_where_the_phonemizer_joins_them(reader):
+def test_words_that_the_phonemizer_joins_are_found(reader):
     (words,), (phrase,) = words_of(reader, "On the top of the house, in the rain.")
     assert words == ["On", "the", "top", "of", "the", "house", "in", "the", "rain"]
-    ends = [0, *(at for word in phrase.words for at in (word.first, word.last))]
+    ends = [0, *(at for word in phrase.words for at in (word.first_id, word.stop_id))]
     assert ends == sorted(ends)
     assert ends[-1] < len(phrase.ids)
 
 
-def test_what_is_written_out_is_one_word_of_the_source(reader):
+def test_spoken_words_of_one_source_are_one_word(reader):
     (words,), _ = words_of(reader, "**Dr.** Smith paid $3.14 at [12.30 p.m.](http://x.y) today!")
     assert words == ["Dr.", "Smith", "paid", "$3.14", "at", "12.30 p.m.", "today"]
 
@@ -42,20 +42,20 @@ def test_the_ids_do_not_depend_on_captions(reader):
     assert [phrase.ids for phrase in with_words] == [phrase.ids for phrase in without]
 
 
-def test_long_digits_are_cut_and_their_words_with_them(reader):
+def test_long_digits_and_their_words_are_cut(reader):
     text = "12345678901234567890 " * 8
     words, phrases = words_of(reader, text)
     assert len(phrases) > 1
     assert sum(map(len, words)) >= 8
     for phrase in phrases:
-        assert all(0 < word.first < word.last < len(phrase.ids) for word in phrase.words)
+        assert all(0 < word.first_id < word.stop_id < len(phrase.ids) for word in phrase.words)
 
 
 @given(
     st.lists(st.text("abcdefg", min_size=1, max_size=9), max_size=8),
     st.lists(st.text("abcdefg", min_size=1, max_size=9), max_size=8),
 )
-def test_spans_are_in_order_and_within_the_sounds(words, groups):
+def test_word_spans_ascend_and_stay_within_the_phonemes(words, groups):
     spans = word_spans(words, groups, str)
     assert len(spans) == len(words)
     edges = [edge for span in spans for edge in span]
@@ -63,8 +63,8 @@ def test_spans_are_in_order_and_within_the_sounds(words, groups):
     assert all(0 <= edge <= len(" ".join(groups)) for edge in edges)
 
 
-def test_letters_voices_read_letters():
-    (sounds,) = sounds_of(Traced.of("Привіт, Світ"), Codepoints(), words=True)
+def test_voices_for_letters_read_letters():
+    (sounds,) = sounds_of(Traced.of("Привіт, Світ"), LetterPhonemizer(), words=True)
     assert sounds.text.replace("\u0306", "").replace("\u0308", "") == "привіт, світ"
     assert len(sounds.words) == 2
 
@@ -87,7 +87,7 @@ def test_letters_of_other_scripts_are_found(text, language, found):
     assert unspeakable(Traced.of(text), language) == found
 
 
-def test_they_are_left_out_where_they_come_all_the_same(reader):
+def test_letters_of_other_scripts_are_left_out_of_speech(reader):
     text = Traced.of("I love 東京 a lot")
     assert without_unspeakable(text, "en-US").text == "I love  a lot"
     assert [at for at, _ in foreign_letters(text.text, "en-US")] == [7, 8]

@@ -1,4 +1,4 @@
-"""Attention over a sliding window, its keys and values kept as causal layers keep their rows."""
+"""Attention over a sliding window. Its KV cache is a slice of the stream's streaming state."""
 
 from __future__ import annotations
 
@@ -14,54 +14,59 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from stages.models.qwen3_tts.code2wav.module import Module
-    from stages.models.qwen3_tts.code2wav.past import Layout, Past
+    from stages.models.qwen3_tts.code2wav.streaming_state import StateLayout, StreamingState
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionShape:
-    """`window` counts the present row; `theta` is the rotary positions' base."""
+    """Sizes of the attention. `window` includes the current row."""
 
     hidden_size: int
     num_heads: int
     head_dim: int
     window: int
-    theta: float
+    rope_theta: float
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What all layers of a pass share: the rotary turn of each row [streams, time, 1, head_dim]
-    (Su et al. 2021, in half-split order), and which keys it may see [streams, 1, time, keys]."""
+class AttentionInputs:
+    """What all layers of a forward pass share.
+
+    `cosines` and `sines` [streams, time, 1, head_dim] are the rotary embedding of each row (Su et
+    al. 2021, in half-split order). `visible` [streams, 1, time, keys] is the attention mask.
+    """
 
     cosines: Tensor
     sines: Tensor
     visible: Tensor
 
     @staticmethod
-    def of(shape: AttentionShape, past: Past, num_rows: int, dtype: torch.dtype) -> View:
-        """That of the next `num_rows` rows."""
-        device = past.positions.device
+    def of(
+        shape: AttentionShape, state: StreamingState, num_rows: int, dtype: torch.dtype
+    ) -> AttentionInputs:
+        """The inputs for the next `num_rows` rows."""
+        device = state.positions.device
         before = shape.window - 1
         half = torch.arange(0, shape.head_dim, 2, device=device) / shape.head_dim
         steps = torch.arange(num_rows, device=device)
-        angles = (past.positions[:, None] + steps)[..., None, None] * shape.theta**-half
+        angles = (state.positions[:, None] + steps)[..., None, None] * shape.rope_theta**-half
         cosines, sines = angles.cos(), angles.sin()
         key = torch.arange(before + num_rows, device=device) - steps[:, None]
-        near = (key >= 0) & (key <= before)
-        real = torch.arange(before + num_rows, device=device) >= before - past.positions[:, None]
-        return View(
+        in_window = (key >= 0) & (key <= before)
+        exists = torch.arange(before + num_rows, device=device) >= before - state.positions[:, None]
+        return AttentionInputs(
             torch.cat([cosines, cosines], -1).to(dtype),
             torch.cat([-sines, sines], -1).to(dtype),
-            (near & real[:, None])[:, None],
+            (in_window & exists[:, None])[:, None],
         )
 
 
 class WindowedAttention:
-    """[streams, time, hidden] to the same, scaled by `scale` for each channel."""
+    """Maps [streams, time, hidden] to the same shape, scaled by `scale` for each channel."""
 
     def __init__(
         self,
-        layout: Layout,
+        layout: StateLayout,
         module: Module,
         shape: AttentionShape,
         scale: Tensor,
@@ -73,20 +78,22 @@ class WindowedAttention:
         out = module.take("o_proj.weight", shape.hidden_size, width)
         self._qkv = Linear(torch.cat(parts), dtype)
         self._out = Linear(out * scale[:, None], dtype)
-        self._place = layout.add(shape.window - 1, 2 * width)
+        self._slice = layout.add(shape.window - 1, 2 * width)
 
-    def __call__(self, rows: Tensor, past: Past, view: View) -> Tensor:
+    def __call__(self, rows: Tensor, state: StreamingState, inputs: AttentionInputs) -> Tensor:
         streams, time, _ = rows.shape
         shape = self._shape
         x = self._qkv(rows.flatten(0, 1)).view(streams, time, -1, shape.head_dim)
-        turned = x[:, :, : 2 * shape.num_heads]
-        swapped = turned.roll(shape.head_dim // 2, -1)
-        turned.mul_(view.cosines).addcmul_(swapped, view.sines)
-        joined = past.extend(self._place, x[:, :, shape.num_heads :].flatten(2))
+        rotated = x[:, :, : 2 * shape.num_heads]
+        swapped = rotated.roll(shape.head_dim // 2, -1)
+        rotated.mul_(inputs.cosines).addcmul_(swapped, inputs.sines)
+        joined = state.with_left_context(self._slice, x[:, :, shape.num_heads :].flatten(2))
         keys, values = joined.view(streams, -1, 2, shape.num_heads, shape.head_dim).permute(
             2, 0, 3, 1, 4
         )
-        seen = functional.scaled_dot_product_attention(
-            x[:, :, : shape.num_heads].transpose(1, 2), keys, values, attn_mask=view.visible
+        attended = functional.scaled_dot_product_attention(
+            x[:, :, : shape.num_heads].transpose(1, 2), keys, values, attn_mask=inputs.visible
         )
-        return self._out(seen.transpose(1, 2).reshape(streams * time, -1)).view(streams, time, -1)
+        return self._out(attended.transpose(1, 2).reshape(streams * time, -1)).view(
+            streams, time, -1
+        )

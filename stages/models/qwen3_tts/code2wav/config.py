@@ -1,4 +1,4 @@
-"""Settings of the code2wav stage of Qwen3-TTS. Torch-free."""
+"""Settings of the code2wav stage of Qwen3-TTS. Does not import torch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QwenCode2WavConfig:
-    """`folder` is the codec's: `speech_tokenizer` in the checkpoint's. `dtype`: float32, bfloat16
-    (close, not equal) or auto, which is float32."""
+    """`folder` is the codec's: `speech_tokenizer` inside the checkpoint.
+
+    `dtype` is float32, bfloat16 (close to float32, not equal), or auto, which is float32.
+    """
 
     folder: Path
     device: str = "auto"

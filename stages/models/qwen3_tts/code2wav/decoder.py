@@ -1,9 +1,10 @@
-"""The codec's decoder: code frames to sound, each frame once, of many streams in one call.
+"""The codec's decoder: turns frames of codes into samples, for many streams in one call.
 
-Residual vector quantiser, windowed attention, ConvNeXt upsampling, and a causal GAN decoder with
-snake activations, as in the 12 Hz tokenizer of the public `qwen-tts` package. Everything is causal,
-so a stream's `Past` is all that has to be kept, and any cuts give the same samples. It does not
-know requests, nor when to decode what.
+The layers are those of the 12 Hz tokenizer of the public `qwen-tts` package: a residual vector
+quantizer, windowed attention, ConvNeXt upsampling, and a causal GAN decoder with snake activations.
+All layers are causal. So each frame is decoded once, a stream keeps only its `StreamingState`, and
+the samples do not depend on where the stream is cut. The decoder knows nothing of requests, nor of
+when to decode which frames.
 """
 
 from __future__ import annotations
@@ -14,10 +15,19 @@ import torch
 from torch.nn import functional
 
 from stages.kernels.linear import Linear
-from stages.models.qwen3_tts.code2wav.attention import AttentionShape, View, WindowedAttention
-from stages.models.qwen3_tts.code2wav.causal import CausalConv, CausalUp, DepthwiseConv, Snake
+from stages.models.qwen3_tts.code2wav.attention import (
+    AttentionInputs,
+    AttentionShape,
+    WindowedAttention,
+)
+from stages.models.qwen3_tts.code2wav.causal_layers import (
+    CausalConv,
+    CausalDepthwiseConv,
+    CausalTransposedConv,
+    Snake,
+)
 from stages.models.qwen3_tts.code2wav.module import Module
-from stages.models.qwen3_tts.code2wav.past import Layout, Past
+from stages.models.qwen3_tts.code2wav.streaming_state import StateLayout, StreamingState
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,21 +36,23 @@ if TYPE_CHECKING:
     from stages.weights.safetensors import Weights
 
 _DILATIONS = (1, 3, 9)
-_USAGE_FLOOR = 1e-5  # of a code that training never chose
-_NORM_EPS = 1e-6  # of ConvNeXt's layer norm
+_USAGE_FLOOR = 1e-5  # for codes that training never chose
+_NORM_EPS = 1e-6  # of the layer norm in ConvNeXt blocks
 
 
 class Decoder:
-    """The model on its device. In float32, samples are the same to 3e-5 whatever the cuts and
-    whatever runs beside."""
+    """The model on its device.
+
+    In float32, samples differ by at most 3e-5 between any two ways to cut or batch the streams.
+    """
 
     def __init__(
         self, config: CodecConfig, weights: Weights, device: torch.device, dtype: torch.dtype
     ) -> None:
-        """Raises CheckpointError for weights that are missing, or that nothing is known of."""
+        """Load the weights. Raises CheckpointError for missing or unknown tensors."""
         self.config, self.device, self.dtype = config, device, dtype
         module = Module(weights, device, "decoder.")
-        self._layout = Layout()
+        self._layout = StateLayout()
         build = _Builder(self._layout, dtype)
         self._quantizer = _Quantizer(config, module.inner("quantizer"), dtype)
         width = config.latent_dim
@@ -60,37 +72,39 @@ class Decoder:
         last = len(config.upsample_rates) + 1
         self._snake = Snake(inner.inner(f"{last}"), width, dtype)
         self._last = build.conv(inner.inner(f"{last + 1}.conv"), width, 1, 7)
-        module.check_all_taken("input_proj")  # the quantiser's, which only training needs
+        module.check_all_taken("input_proj")  # a part of the quantizer that only training uses
 
     @property
-    def past_size(self) -> int:
-        """How many numbers a stream keeps."""
+    def state_size(self) -> int:
+        """The number of values in a stream's state."""
         return self._layout.size
 
-    def new_past(self, num_streams: int = 1) -> Past:
-        """That of streams that have had nothing."""
-        numbers = torch.zeros(num_streams, self.past_size, device=self.device, dtype=self.dtype)
-        return Past(numbers, torch.zeros(num_streams, dtype=torch.int64, device=self.device))
+    def new_state(self, num_streams: int = 1) -> StreamingState:
+        """The state of new streams."""
+        values = torch.zeros(num_streams, self.state_size, device=self.device, dtype=self.dtype)
+        return StreamingState(
+            values, torch.zeros(num_streams, dtype=torch.int64, device=self.device)
+        )
 
     @torch.inference_mode()
-    def decode(self, codes: Tensor, past: Past) -> Tensor:
-        """Codes [streams, frames, num_quantizers] to float32 samples [streams, frames * hop].
+    def decode(self, codes: Tensor, state: StreamingState) -> Tensor:
+        """Decode [streams, frames, num_quantizers] to float32 samples [streams, frames * hop].
 
-        `past.numbers` go on to these frames' end; the positions are left to the caller.
+        `state.values` is advanced past these frames. The caller advances the positions.
         """
-        rows = self._transformer(self._pre(self._quantizer(codes), past), past)
+        rows = self._transformer(self._pre(self._quantizer(codes), state), state)
         for upsample in self._upsample:
-            rows = upsample(rows, past)
-        rows = self._first(rows, past)
+            rows = upsample(rows, state)
+        rows = self._first(rows, state)
         for block in self._blocks:
-            rows = block(rows, past)
-        return self._last(self._snake(rows), past)[..., 0].float().clamp_(-1, 1)
+            rows = block(rows, state)
+        return self._last(self._snake(rows), state)[..., 0].float().clamp_(-1, 1)
 
 
 class _Builder:
-    """Makes convolutions from weights, with places for what they keep."""
+    """Builds convolutions from weights, and assigns a slice of the state to each."""
 
-    def __init__(self, layout: Layout, dtype: torch.dtype) -> None:
+    def __init__(self, layout: StateLayout, dtype: torch.dtype) -> None:
         self.layout, self.dtype = layout, dtype
 
     def conv(
@@ -99,14 +113,19 @@ class _Builder:
         weight, bias = module.take("weight", outputs, inputs, taps), module.take("bias", outputs)
         return CausalConv(self.layout, weight, bias, self.dtype, dilation)
 
-    def up(self, module: Module, inputs: int, outputs: int, size: int, stride: int) -> CausalUp:
+    def transposed_conv(
+        self, module: Module, inputs: int, outputs: int, size: int, stride: int
+    ) -> CausalTransposedConv:
         weight, bias = module.take("weight", inputs, outputs, size), module.take("bias", outputs)
-        return CausalUp(self.layout, weight, bias, self.dtype, stride)
+        return CausalTransposedConv(self.layout, weight, bias, self.dtype, stride)
 
 
 class _Quantizer:
-    """The sum of a frame's code vectors, those of the first and of the other codebooks projected
-    each by its own matrix: projected here once, so that a frame is one sum of table rows."""
+    """Maps a frame's codes to the sum of their projected vectors.
+
+    The first codebook has its own projection, the others share one. The vectors are projected once,
+    at load. So a frame is one sum of table rows.
+    """
 
     def __init__(self, config: CodecConfig, module: Module, dtype: torch.dtype) -> None:
         tables = []
@@ -119,7 +138,10 @@ class _Quantizer:
 
     @staticmethod
     def _table(config: CodecConfig, module: Module, number: int) -> Tensor:
-        """[codebook_size, codebook_dim]; codebooks are stored as sums and how many were summed."""
+        """A projected codebook [codebook_size, codebook_dim].
+
+        A checkpoint stores the sum of the vectors of each code, and their number.
+        """
         size, width = config.codebook_size, config.codebook_dim
         book = module.inner(f"vq.layers.{number}._codebook")
         usage = book.take("cluster_usage", size).clamp(min=_USAGE_FLOOR)
@@ -135,7 +157,7 @@ class _Quantizer:
 
 
 class _Transformer:
-    """Layers of windowed attention and gated feed-forward; their output scales are folded in."""
+    """Layers of windowed attention and gated feed-forward, with output scales folded in."""
 
     def __init__(self, config: CodecConfig, module: Module, build: _Builder) -> None:
         c, hidden = config, config.hidden_size
@@ -149,24 +171,24 @@ class _Transformer:
         self._eps, self._dtype = c.rms_norm_eps, build.dtype
         self._in = _linear(module.inner("input_proj"), c.latent_dim, hidden, build.dtype)
         self._layers = [
-            _Layer(config, self._shape, module.inner(f"layers.{i}"), build)
+            _TransformerLayer(config, self._shape, module.inner(f"layers.{i}"), build)
             for i in range(c.num_hidden_layers)
         ]
         self._norm = module.take("norm.weight", hidden).to(build.dtype)
         self._out = _linear(module.inner("output_proj"), hidden, c.latent_dim, build.dtype)
 
-    def __call__(self, rows: Tensor, past: Past) -> Tensor:
+    def __call__(self, rows: Tensor, state: StreamingState) -> Tensor:
         streams, time, _ = rows.shape
-        view = View.of(self._shape, past, time, self._dtype)
+        inputs = AttentionInputs.of(self._shape, state, time, self._dtype)
         rows = self._in(rows.flatten(0, 1)).view(streams, time, -1)
         for layer in self._layers:
-            rows = layer(rows, past, view)
+            rows = layer(rows, state, inputs)
         normed = functional.rms_norm(rows, rows.shape[-1:], self._norm, self._eps)
         return self._out(normed.flatten(0, 1)).view(streams, time, -1)
 
 
-class _Layer:
-    """Attention and feed-forward, each added to what it read through its norm."""
+class _TransformerLayer:
+    """A pre-norm layer: attention and feed-forward, each with a residual connection."""
 
     def __init__(
         self, config: CodecConfig, shape: AttentionShape, module: Module, build: _Builder
@@ -186,8 +208,8 @@ class _Layer:
         self._gate_up = Linear(torch.cat(gate_up), dtype)
         self._down = Linear(down * scale[:, None], dtype)
 
-    def __call__(self, rows: Tensor, past: Past, view: View) -> Tensor:
-        rows = rows + self._attention(self._normed(rows, self._attention_norm), past, view)
+    def __call__(self, rows: Tensor, state: StreamingState, inputs: AttentionInputs) -> Tensor:
+        rows = rows + self._attention(self._normed(rows, self._attention_norm), state, inputs)
         gate, up = self._gate_up(self._normed(rows, self._feed_norm).flatten(0, 1)).chunk(2, -1)
         return rows + self._down(functional.silu(gate).mul_(up)).view(rows.shape)
 
@@ -196,14 +218,14 @@ class _Layer:
 
 
 class _Upsample:
-    """`factor` rows for each, and a ConvNeXt block (Liu et al. 2022) over them."""
+    """`factor` output rows for each input row, then a ConvNeXt block (Liu et al. 2022)."""
 
     def __init__(self, width: int, factor: int, module: Module, build: _Builder) -> None:
         dtype = build.dtype
-        self._up = build.up(module.inner("0.conv"), width, width, factor, factor)
+        self._up = build.transposed_conv(module.inner("0.conv"), width, width, factor, factor)
         block = module.inner("1")
         depthwise = block.inner("dwconv.conv")
-        self._depthwise = DepthwiseConv(
+        self._depthwise = CausalDepthwiseConv(
             build.layout,
             depthwise.take("weight", width, 1, 7),
             depthwise.take("bias", width),
@@ -215,34 +237,34 @@ class _Upsample:
         self._widen = _linear(block.inner("pwconv1"), width, 4 * width, dtype)
         self._narrow = _linear(block.inner("pwconv2"), 4 * width, width, dtype, gamma)
 
-    def __call__(self, rows: Tensor, past: Past) -> Tensor:
-        rows = self._up(rows, past)
-        change = self._depthwise(rows, past)
+    def __call__(self, rows: Tensor, state: StreamingState) -> Tensor:
+        rows = self._up(rows, state)
+        change = self._depthwise(rows, state)
         change = functional.layer_norm(change, change.shape[-1:], *self._norm, _NORM_EPS)
         change = self._narrow(functional.gelu(self._widen(change.flatten(0, 1))))
         return rows + change.view(rows.shape)
 
 
 class _Block:
-    """`rate` rows of half the width for each, and three residual units over them."""
+    """`rate` output rows of half the width for each input row, then three residual units."""
 
     def __init__(self, width: int, rate: int, module: Module, build: _Builder) -> None:
         half = width // 2
         self._snake = Snake(module.inner("0"), width, build.dtype)
-        self._up = build.up(module.inner("1.conv"), width, half, 2 * rate, rate)
+        self._up = build.transposed_conv(module.inner("1.conv"), width, half, 2 * rate, rate)
         self._units = [
-            _Unit(half, dilation, module.inner(f"{i + 2}"), build)
+            _ResidualUnit(half, dilation, module.inner(f"{i + 2}"), build)
             for i, dilation in enumerate(_DILATIONS)
         ]
 
-    def __call__(self, rows: Tensor, past: Past) -> Tensor:
-        rows = self._up(self._snake(rows), past)
+    def __call__(self, rows: Tensor, state: StreamingState) -> Tensor:
+        rows = self._up(self._snake(rows), state)
         for unit in self._units:
-            rows = unit(rows, past)
+            rows = unit(rows, state)
         return rows
 
 
-class _Unit:
+class _ResidualUnit:
     """x + conv(snake(conv(snake(x))))."""
 
     def __init__(self, width: int, dilation: int, module: Module, build: _Builder) -> None:
@@ -250,15 +272,15 @@ class _Unit:
         self._wide = build.conv(module.inner("conv1.conv"), width, width, 7, dilation)
         self._point = build.conv(module.inner("conv2.conv"), width, width, 1)
 
-    def __call__(self, rows: Tensor, past: Past) -> Tensor:
-        change = self._wide(self._snakes[0](rows), past)
-        return self._point(self._snakes[1](change), past).add_(rows)
+    def __call__(self, rows: Tensor, state: StreamingState) -> Tensor:
+        change = self._wide(self._snakes[0](rows), state)
+        return self._point(self._snakes[1](change), state).add_(rows)
 
 
 def _linear(
     module: Module, inputs: int, outputs: int, dtype: torch.dtype, scale: Tensor | None = None
 ) -> Linear:
-    """A linear layer with its bias, its outputs multiplied by `scale`."""
+    """A linear layer with bias. Its outputs are multiplied by `scale`, if there is one."""
     weight, bias = module.take("weight", outputs, inputs), module.take("bias", outputs)
     if scale is not None:
         weight, bias = weight * scale[:, None], bias * scale

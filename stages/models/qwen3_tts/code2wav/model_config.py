@@ -1,7 +1,8 @@
-"""Sizes of the codec's decoder, as the `config.json` beside its weights gives them. Torch-free.
+"""The sizes of the codec's decoder, from the `config.json` beside its weights. Torch-free.
 
-Fields have the names and the defaults of the public package's configuration, since a file may leave
-out what is as usual. What would change the computation and is not known here is refused.
+Fields have the names and defaults of the public package's configuration, because a file may leave
+out values that equal the default. A value that would change the computation in a way that is not
+implemented here is refused.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
 
 MODEL_TYPE = "qwen3_tts_tokenizer_12hz"
 
-_ONLY = {"hidden_act": "silu", "rope_scaling": None, "attention_bias": False}
+_SUPPORTED = {"hidden_act": "silu", "rope_scaling": None, "attention_bias": False}
 
 
 @dataclass(frozen=True, slots=True)
 class CodecConfig:
-    """`codebook_dim` is the width of a frame after the quantiser, `decoder_dim` that of the first
-    convolution, halved with each of `upsample_rates`; `sliding_window` counts the frame itself."""
+    """Sizes of the decoder.
+
+    `codebook_dim` is the width of a frame after the quantizer. `decoder_dim` is the width of the
+    first convolution; each of `upsample_rates` halves it. `sliding_window` includes the current
+    frame.
+    """
 
     codebook_size: int = 2048
     codebook_dim: int = 512
@@ -45,13 +50,15 @@ class CodecConfig:
 
     @property
     def hop(self) -> int:
-        """Samples of a frame."""
+        """The number of samples in a frame."""
         return prod(self.upsampling_ratios) * prod(self.upsample_rates)
 
 
 def read_codec_config(folder: Path) -> CodecConfig:
-    """From the `config.json` in a folder. Raises CheckpointError for another kind of codec, or for
-    a choice that is not computed here."""
+    """Read the `config.json` in a folder.
+
+    Raises CheckpointError for another kind of codec, or for a value that is not supported.
+    """
     path = folder / "config.json"
     values = read_json(path)
     kind, rate_hz = values.get("model_type"), values.get("output_sample_rate", OUTPUT_RATE_HZ)
@@ -59,20 +66,22 @@ def read_codec_config(folder: Path) -> CodecConfig:
         raise CheckpointError(f"{path}: model_type is {kind!r}, not {MODEL_TYPE!r}")
     if rate_hz != OUTPUT_RATE_HZ:
         raise CheckpointError(
-            f"{path}: output_sample_rate is {rate_hz!r}; only {OUTPUT_RATE_HZ} is known"
+            f"{path}: output_sample_rate is {rate_hz!r}; only {OUTPUT_RATE_HZ} is supported"
         )
     config = _decoder(path, values.get("decoder_config") or {})
     hop = values.get("decode_upsample_rate", config.hop)
     if hop != config.hop:
-        raise CheckpointError(f"{path}: decode_upsample_rate is {hop}, the rates make {config.hop}")
+        raise CheckpointError(
+            f"{path}: decode_upsample_rate is {hop}, but the rates multiply to {config.hop}"
+        )
     return config
 
 
 def _decoder(path: Path, values: dict[str, Any]) -> CodecConfig:
     heads = values.get("num_attention_heads", CodecConfig().num_attention_heads)
-    for key, known in {**_ONLY, "num_key_value_heads": heads}.items():
-        if values.get(key, known) != known:
-            message = f"{path}: {key} is {values[key]!r}; only {known!r} is known"
+    for key, supported in {**_SUPPORTED, "num_key_value_heads": heads}.items():
+        if values.get(key, supported) != supported:
+            message = f"{path}: {key} is {values[key]!r}; only {supported!r} is supported"
             raise CheckpointError(message)
     names = {field.name for field in fields(CodecConfig)}
     given = {name: values[name] for name in names & values.keys()}

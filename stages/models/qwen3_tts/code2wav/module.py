@@ -1,4 +1,4 @@
-"""The tensors of one module of a checkpoint, checked as they are taken."""
+"""The tensors of one module of a checkpoint. Shapes are checked when a tensor is taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """What lies under `prefix`; brought to `device`, in float32."""
+    """The tensors whose names begin with `prefix`, on `device`, in float32."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class Module:
         self._taken = set() if taken is None else taken
 
     def inner(self, name: str) -> Module:
-        """A module inside."""
+        """The submodule `name`."""
         return Module(self._weights, self._device, f"{self._prefix}{name}.", self._taken)
 
     def take(self, name: str, *shape: int) -> Tensor:
-        """A tensor. Raises CheckpointError where it is missing or has another shape."""
+        """A tensor. Raises CheckpointError if it is missing or has another shape."""
         full = self._prefix + name
         self._weights.check(full, *shape)
         self._taken.add(full)
@@ -42,8 +42,10 @@ class Module:
         return tensor
 
     def check_all_taken(self, unused: str) -> None:
-        """Raise CheckpointError where something lies here that nobody took, except for what has
-        `unused` in its name: the model is another one."""
+        """Raise CheckpointError if a tensor of this module was not taken: another architecture.
+
+        Tensors whose names contain `unused` are ignored.
+        """
         for name in self._weights:
             if name.startswith(self._prefix) and name not in self._taken and unused not in name:
                 raise CheckpointError(f"the tensor {name!r} is not known")

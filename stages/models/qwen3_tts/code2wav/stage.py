@@ -1,9 +1,10 @@
-"""code2wav of Qwen3-TTS: codec frames of many requests in, 24 kHz sound out, each frame once.
+"""The code2wav stage of Qwen3-TTS: decodes the codec frames of many requests to 24 kHz audio.
 
-A step decodes the stream whose listener runs dry first, and with it, in one call, those that have
-as many frames. A stream is decoded at once while its listener has little left, first of all its
-first frame; then it gathers more frames, for less work in all, but never for longer than half of
-what its listener has. What a request sounds like depends neither on the cuts nor on the others.
+A step serves the request whose client runs out of audio first. Other requests that have as many
+frames join its call. While a client has little audio left, its request is decoded at once, as soon
+as one frame is there. Later it gathers more frames for each call, which costs less in all, but for
+no longer than half of the audio that the client has left. The audio of a request depends neither on
+how its frames were cut into calls nor on the other requests.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from stages.contract.messages import OUTPUT_RATE_HZ, AudioChunk, AudioEnd, Codec
 from stages.contract.stage import Emit
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import enter_stream, pick_device, pick_dtype
-from stages.models.qwen3_tts.code2wav.batches import FRAMES, Batches
+from stages.models.qwen3_tts.code2wav.batch_decoder import CALL_FRAMES, BatchDecoder
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
 from stages.models.qwen3_tts.code2wav.model_config import read_codec_config
-from stages.models.qwen3_tts.code2wav.sound import Sound
+from stages.models.qwen3_tts.code2wav.request import CodecRequest
 from stages.runtime.deadlines import Playback
 from stages.weights.safetensors import Weights
 
@@ -37,7 +38,7 @@ class QwenCode2WavStage:
     """Implements `Stage`. Opened with `Code2WavParams`; takes `CodecChunk`s."""
 
     _decoder: Decoder
-    _batches: Batches
+    _batch_decoder: BatchDecoder
 
     def __init__(
         self,
@@ -48,11 +49,11 @@ class QwenCode2WavStage:
         self._config = config
         self._capture = capture
         self._playback = Playback(clock)
-        self._sounds: dict[str, Sound] = {}
+        self._requests: dict[str, CodecRequest] = {}
 
     @torch.inference_mode()
     def load(self) -> None:
-        """See `Stage`. Raises CheckpointError for a codec that cannot be used."""
+        """Load the codec. Raises CheckpointError if it cannot be used."""
         config = self._config
         device = pick_device(config.device)
         enter_stream(device)
@@ -60,82 +61,85 @@ class QwenCode2WavStage:
         self._decoder = Decoder(model, Weights(config.folder), device, pick_dtype(config.dtype))
         if device.type == "cuda":
             self._capture = self._capture or CudaCapture(device)
-        self._batches = Batches(self._decoder, self._capture)
+        self._batch_decoder = BatchDecoder(self._decoder, self._capture)
 
     def warm(self) -> None:
-        """See `Stage`."""
-        self._batches.warm()
+        """Capture or run a call of each size."""
+        self._batch_decoder.warm()
 
     def open(self, request_id: str, params: StageParams) -> None:
-        """See `Stage`."""
-        self._sounds[request_id] = Sound(self._batches.new_stream(), self._decoder.config.hop)
+        """Begin a request with an empty stream."""
+        self._requests[request_id] = CodecRequest(
+            self._batch_decoder.new_stream(), self._decoder.config.hop
+        )
         self._playback.open(request_id)
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
-        """See `Stage`. Raises RequestError for frames of another codec."""
+        """Queue frames. Raises RequestError for frames of another codec."""
         assert isinstance(chunk, CodecChunk)
-        groups, wanted = chunk.codes.shape[1], self._decoder.config.num_quantizers
-        if groups != wanted:
-            raise RequestError(request_id, f"frames of {groups} codes, not {wanted}")
-        self._sounds[request_id].feed(chunk, self._decoder.device)
+        num_codes, expected = chunk.codes.shape[1], self._decoder.config.num_quantizers
+        if num_codes != expected:
+            message = f"the frames have {num_codes} codes each; this codec needs {expected}"
+            raise RequestError(request_id, message)
+        self._requests[request_id].feed(chunk, self._decoder.device)
 
     def end_input(self, request_id: str) -> None:
-        """See `Stage`."""
-        self._sounds[request_id].ended = True
+        """Note that no more frames will come."""
+        self._requests[request_id].ended = True
 
     def wants_chunk(self, request_id: str) -> bool:
-        """See `Stage`."""
-        return self._sounds[request_id].wants_frames
+        """Whether fewer than 2 s of frames wait."""
+        return self._requests[request_id].wants_frames
 
     def ready(self, request_id: str) -> bool:
-        """See `Stage`."""
-        sound = self._sounds[request_id]
-        if sound.ended:
+        """Whether enough frames wait for a call, or the input has ended."""
+        request = self._requests[request_id]
+        if request.ended:
             return True
-        return sound.num_waiting >= self._wanted(request_id)
+        return request.num_waiting >= self._min_frames(request_id)
 
-    def _wanted(self, request_id: str) -> int:
-        """How many frames to gather before a request is decoded."""
-        if self._sounds[request_id].num_unheard:
+    def _min_frames(self, request_id: str) -> int:
+        """How many frames to gather before the request is decoded."""
+        if self._requests[request_id].num_context:
             return 1
         frames_left = self._playback.left_s(request_id) * OUTPUT_RATE_HZ / self._decoder.config.hop
-        return max([size for size in FRAMES if size <= frames_left / 2], default=1)
+        return max([size for size in CALL_FRAMES if size <= frames_left / 2], default=1)
 
     def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
-        """See `Stage`."""
-        waiting = [request_id for request_id in credit if self._sounds[request_id].num_waiting]
+        """Run one call of the decoder, and end the requests that are drained."""
+        waiting = [request_id for request_id in credit if self._requests[request_id].num_waiting]
         for request_id in credit.keys() - waiting:
             yield from self._end(request_id)
         if waiting:
             yield from self._decode(waiting)
 
     def _decode(self, waiting: list[str]) -> Iterator[Emit]:
-        """Decode once."""
+        """Run one call for the most urgent request and those that fit beside it."""
         chosen, num_frames = self._choose(self._playback.most_urgent_first(waiting))
-        streams = [self._sounds[request_id].stream for request_id in chosen]
-        codes = [self._sounds[request_id].take(num_frames) for request_id in chosen]
-        samples = self._batches.decode(streams, codes)
-        for request_id, row in zip(chosen, samples, strict=True):
-            sound = self._sounds[request_id]
-            if num_heard := sound.hear(num_frames):
-                heard = row[len(row) - num_heard * sound.hop :]
-                self._playback.emit(request_id, len(heard) / OUTPUT_RATE_HZ)
-                yield Emit(request_id, AudioChunk(heard, OUTPUT_RATE_HZ, sound.captions()))
+        streams = [self._requests[request_id].stream for request_id in chosen]
+        codes = [self._requests[request_id].take(num_frames) for request_id in chosen]
+        rows = self._batch_decoder.decode(streams, codes)
+        for request_id, row in zip(chosen, rows, strict=True):
+            request = self._requests[request_id]
+            if num_new := request.count_decoded(num_frames):
+                samples = row[len(row) - num_new * request.hop :]
+                self._playback.emit(request_id, len(samples) / OUTPUT_RATE_HZ)
+                yield Emit(request_id, AudioChunk(samples, OUTPUT_RATE_HZ, request.captions()))
             yield from self._end(request_id)
 
     def _choose(self, urgent: list[str]) -> tuple[list[str], int]:
-        """Which requests to decode together, and how many frames of each."""
-        num_frames = self._batches.max_frames(self._sounds[urgent[0]].num_waiting)
-        enough = [rid for rid in urgent if self._sounds[rid].num_waiting >= num_frames]
-        return enough[: self._batches.max_streams(num_frames)], num_frames
+        """Which requests to decode in one call, and how many frames of each."""
+        num_frames = self._batch_decoder.max_frames(self._requests[urgent[0]].num_waiting)
+        enough = [rid for rid in urgent if self._requests[rid].num_waiting >= num_frames]
+        return enough[: self._batch_decoder.max_streams(num_frames)], num_frames
 
     def _end(self, request_id: str) -> Iterator[Emit]:
-        sound = self._sounds[request_id]
-        if sound.drained:
-            end = AudioEnd(sound.num_heard * sound.hop, audio_tokens=sound.num_heard)
+        request = self._requests[request_id]
+        if request.is_drained:
+            end = AudioEnd(request.num_emitted * request.hop, audio_tokens=request.num_emitted)
             yield Emit(request_id, end=end)
 
     def close(self, request_id: str) -> None:
-        """See `Stage`."""
-        del self._sounds[request_id]
+        """Drop the state of a request."""
+        del self._requests[request_id]
         self._playback.close(request_id)

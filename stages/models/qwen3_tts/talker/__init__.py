@@ -1,1 +1,1 @@
-"""The talker of Qwen3-TTS: text in, frames of codec codes out, by a speech language model."""
+"""The talker of Qwen3-TTS: a speech language model that turns text into frames of codec codes."""

@@ -1,8 +1,8 @@
-"""A voice to be copied: a recording, and what was said in it, as the talker is given them.
+"""A voice that is copied from a recording, in the form that the talker reads.
 
-With a transcript the speech goes on from the recording, which keeps more of it than the embedding
-of the voice alone. To copy 30 s takes seconds on a CPU, so it is done in parts, between which a
-stage lets others speak.
+With a transcript the speech continues the recording, which keeps more of the voice than a speaker
+embedding alone. Copying 30 s of audio takes seconds on a CPU. So it is done in short parts, and the
+stage makes frames for other requests between them.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    Parts = Generator[None, None, tuple[Tensor, Tensor]]
+    # Yields between parts of the work; returns the speaker embedding and the frames.
+    CopyParts = Generator[None, None, tuple[Tensor, Tensor]]
 
 
 class CopiedVoice:
-    """`speaker` is [hidden], `frames` [num_frames, groups]; both are there when it `is_copied`.
+    """`speaker` is [hidden] and `frames` [num_frames, groups]. Both are set once `is_copied`.
 
-    Without a transcript no frames are read, and `num_frames` is 0.
+    Without a transcript `num_frames` is 0, and the frames are empty.
     """
 
     speaker: Tensor
     frames: Tensor
 
-    def __init__(self, transcript: str, num_frames: int, copy: Callable[[], Parts]) -> None:
+    def __init__(self, transcript: str, num_frames: int, copy: Callable[[], CopyParts]) -> None:
         self.transcript = transcript
         self.num_frames = num_frames
-        self._copy: Callable[[], Parts] | None = copy
-        self._parts: Parts | None = None
+        self._copy: Callable[[], CopyParts] | None = copy
+        self._parts: CopyParts | None = None
 
     @property
     def is_copied(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether all parts are done."""
         return self._copy is None
 
-    def copy_on(self) -> None:
-        """Do the next part, where one is left. After a failure, the first again."""
+    def copy_next_part(self) -> None:
+        """Do the next part, if one is left. After a failure the copy starts again."""
         if self._copy is None:
             return
         parts, self._parts = self._parts or self._copy(), None

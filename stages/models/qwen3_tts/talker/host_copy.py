@@ -1,4 +1,4 @@
-"""Brings a few numbers per step from the device to the host, waiting for them and nothing else."""
+"""Copies a few numbers per step to the host, and waits for nothing but that copy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class HostCopy:
-    """`start` after the work that makes the numbers, `wait` when they are needed.
+    """Call `start` after the work that computes the numbers, and `wait` when they are needed.
 
-    On a GPU the host waits for the event behind the copy; what was launched after it still runs.
+    On a GPU the host waits for an event after the copy. Work that was launched later keeps running.
     """
 
     def __init__(self, device: torch.device, size: int) -> None:
@@ -23,14 +23,14 @@ class HostCopy:
         self._size = 0
 
     def start(self, numbers: Tensor) -> None:
-        """Copy int64 [at most size]."""
+        """Begin to copy int64 numbers, at most `size` of them."""
         self._size = len(numbers)
         self._numbers[: self._size].copy_(numbers, non_blocking=True)
         if self._event is not None:
             self._event.record()
 
     def wait(self) -> list[int]:
-        """What was copied last."""
+        """Wait for the last copy. Returns its numbers."""
         if self._event is not None:
             self._event.synchronize()
         numbers: list[int] = self._numbers[: self._size].tolist()

@@ -1,4 +1,4 @@
-"""How many speeches there is memory for."""
+"""How many sequences fit into the memory of the device."""
 
 from __future__ import annotations
 
@@ -14,32 +14,35 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-SHARE = 0.8  # of the memory that is free when the weights are loaded
+CACHE_SHARE = 0.8  # of the memory that is free after the weights are loaded
 
 
-def bytes_of_row(shape: CacheShape, max_tokens: int) -> int:
-    """What one sequence's cache takes."""
-    numbers = 2 * shape.num_layers * shape.num_kv_heads * shape.head_dim * max_tokens
-    return numbers * shape.dtype.itemsize
+def cache_bytes_per_row(shape: CacheShape, max_tokens: int) -> int:
+    """The size of the KV cache of one sequence."""
+    num_values = 2 * shape.num_layers * shape.num_kv_heads * shape.head_dim * max_tokens
+    return num_values * shape.dtype.itemsize
 
 
-def rows_that_fit(shape: CacheShape, max_tokens: int, wanted: int) -> int:
-    """`wanted`, or as many as a GPU has memory for; StartError where that is none.
+def num_rows_that_fit(shape: CacheShape, max_tokens: int, wanted: int) -> int:
+    """`wanted` rows, or fewer if a GPU has no memory for them. Raises StartError if none fits.
 
-    A CPU gives memory when it is first written to, so there it is all.
+    On a CPU it is always `wanted`: memory is allocated when it is first written to.
     """
     if shape.device.type != "cuda":
         return wanted
     free_bytes, _ = torch.cuda.mem_get_info(shape.device)
-    return rows_in(int(free_bytes * SHARE), bytes_of_row(shape, max_tokens), wanted)
+    return num_rows_within(
+        int(free_bytes * CACHE_SHARE), cache_bytes_per_row(shape, max_tokens), wanted
+    )
 
 
-def rows_in(num_bytes: int, row_bytes: int, wanted: int) -> int:
-    """See `rows_that_fit`."""
+def num_rows_within(num_bytes: int, row_bytes: int, wanted: int) -> int:
+    """How many of `wanted` rows fit into `num_bytes`. Raises StartError if none does."""
     rows = min(wanted, num_bytes // row_bytes)
     if rows < 1:
         raise StartError(
-            f"a speech needs {row_bytes >> 20} MB of memory, {num_bytes >> 20} are free"
+            f"one sequence needs {row_bytes >> 20} MB of GPU memory for its KV cache, but only"
+            f" {num_bytes >> 20} MB are available; free some memory or use a smaller model"
         )
     if rows < wanted:
         log.warning("fewer_speeches_at_once", wanted=wanted, rows=rows)

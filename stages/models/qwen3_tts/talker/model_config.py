@@ -1,7 +1,7 @@
-"""What a Qwen3-TTS checkpoint says of itself: sizes, control codes, speakers, languages, sampling.
+"""The configuration of a Qwen3-TTS checkpoint: sizes, codes, speakers, languages, sampling.
 
-Torch-free. Read from `config.json` and `generation_config.json`; CheckpointError names what is
-wrong with them. The public ones are described with the `qwen-tts` package.
+Read from `config.json` and `generation_config.json`. A CheckpointError names the file and the field
+that is wrong. The fields are documented with the public `qwen-tts` package. Torch-free.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 KINDS = ("custom_voice", "voice_design", "base")
 TOKENIZER_TYPE = "qwen3_tts_tokenizer_12hz"
-SUPPRESSED = (
-    1024  # the last so many ids of the talker's vocabulary control it; only the end is said
-)
+# The last ids of the talker's vocabulary are control codes. Only EOS among them may be sampled.
+NUM_CONTROL_CODES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class LayerSizes:
 
 @dataclass(frozen=True, slots=True)
 class ControlCodes:
-    """Rows of the talker's codec embedding that are no sound."""
+    """Ids of the talker's vocabulary that are not audio."""
 
     pad: int
     bos: int
@@ -54,7 +53,7 @@ class ControlCodes:
 
 
 @dataclass(frozen=True, slots=True)
-class TextCodes:
+class TextControlTokens:
     """Text tokens that control the talker."""
 
     im_start: int
@@ -66,7 +65,7 @@ class TextCodes:
 
 @dataclass(frozen=True, slots=True)
 class SamplingConfig:
-    """How a code is chosen: greedily (`temperature` 0), or by chance among the likeliest."""
+    """How a code is chosen: greedily (`temperature` 0), or sampled from the most likely codes."""
 
     temperature: float
     top_k: int
@@ -75,7 +74,7 @@ class SamplingConfig:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerEncoderSizes:
-    """Sizes of the network that makes an embedding of a voice."""
+    """Sizes of the network that computes a speaker embedding."""
 
     size: int
     channels: tuple[int, ...]
@@ -87,8 +86,12 @@ class SpeakerEncoderSizes:
 
 @dataclass(frozen=True, slots=True)
 class QwenTtsConfig:
-    """One checkpoint. `languages` and `speakers` are codes by name, `dialects` the languages of
-    speakers that have one of their own."""
+    """The configuration of one checkpoint.
+
+    `languages` and `speakers` map names to codes. `dialects` maps the speakers of a dialect to its
+    language. The talker samples the first code of a frame by `first`; the code predictor samples
+    the others by `rest`.
+    """
 
     kind: str
     follows_instructions: bool
@@ -98,7 +101,7 @@ class QwenTtsConfig:
     text_vocab_size: int
     text_hidden_size: int
     control: ControlCodes
-    text: TextCodes
+    text: TextControlTokens
     languages: Mapping[str, int]
     speakers: Mapping[str, int]
     dialects: Mapping[str, str]
@@ -110,7 +113,7 @@ class QwenTtsConfig:
 
 
 class _Section:
-    """A JSON object whose values are asked for by type."""
+    """A JSON object with typed access to its values."""
 
     def __init__(self, path: Path, values: Mapping[str, Any], name: str = "") -> None:
         self._path = path
@@ -148,10 +151,10 @@ class _Section:
 
 
 def read_config(folder: Path) -> QwenTtsConfig:
-    """The checkpoint's description of itself."""
+    """Read the configuration of the checkpoint in `folder`. Raises CheckpointError."""
     path = folder / "config.json"
     top = _Section(path, read_json(path))
-    kind = _checked(path, top)
+    kind = _checked_kind(path, top)
     talker = top.part("talker_config")
     predictor = talker.part("code_predictor_config")
     _check_rotary(path, talker)
@@ -161,7 +164,7 @@ def read_config(folder: Path) -> QwenTtsConfig:
     dialects = talker.table("spk_is_dialect")
     return QwenTtsConfig(
         kind=kind,
-        # The small CustomVoice was not trained to follow any; qwen-tts drops them too.
+        # The 0.6B CustomVoice was not trained on instructions; qwen-tts drops them too.
         follows_instructions=kind == "voice_design"
         or (kind == "custom_voice" and top.text("tts_model_size", "") != "0b6"),
         talker=_sizes(talker),
@@ -169,44 +172,49 @@ def read_config(folder: Path) -> QwenTtsConfig:
         num_groups=talker.integer("num_code_groups"),
         text_vocab_size=talker.integer("text_vocab_size", 151936),
         text_hidden_size=talker.integer("text_hidden_size"),
-        control=_control(talker),
-        text=_text(top),
+        control=_control_codes(talker),
+        text=_text_control_tokens(top),
         languages={name.lower(): int(i) for name, i in talker.table("codec_language_id").items()},
         speakers={name.lower(): int(i) for name, i in talker.table("spk_id").items()},
-        dialects={name.lower(): str(of) for name, of in dialects.items() if of},
+        dialects={name.lower(): str(language) for name, language in dialects.items() if language},
         speaker_encoder=_speaker_encoder(top.part("speaker_encoder_config")),
-        first=_choice(generation, ""),
-        rest=_choice(generation, "subtalker_"),
+        first=_sampling(generation, ""),
+        rest=_sampling(generation, "subtalker_"),
         repetition_penalty=generation.number("repetition_penalty", 1.05),
         max_frames=generation.integer("max_new_tokens", 8192),
     )
 
 
-def _checked(path: Path, top: _Section) -> str:
-    """The kind of a checkpoint that can be served."""
+def _checked_kind(path: Path, top: _Section) -> str:
+    """The kind of the checkpoint. Raises CheckpointError if it cannot be served."""
     model_type = top.text("model_type", "")
     if model_type != "qwen3_tts":
-        raise CheckpointError(f"{path}: this is no Qwen3-TTS model (model_type {model_type!r})")
+        raise CheckpointError(f"{path}: this is no Qwen3-TTS model (model_type is {model_type!r})")
     tokenizer, kind = top.text("tokenizer_type", ""), top.text("tts_model_type", "")
     if tokenizer != TOKENIZER_TYPE:
-        raise CheckpointError(f"{path}: only the 12 Hz family is served, not {tokenizer!r}")
+        raise CheckpointError(
+            f"{path}: tokenizer_type is {tokenizer!r}; only the 12 Hz family is supported"
+        )
     if kind not in KINDS:
-        raise CheckpointError(f"{path}: tts_model_type is {kind!r}, not {', '.join(KINDS)}")
+        raise CheckpointError(f"{path}: tts_model_type is {kind!r}, not one of {', '.join(KINDS)}")
     return kind
 
 
 def _check_rotary(path: Path, talker: _Section) -> None:
-    """The axes of multimodal positions have to share the head's frequencies out."""
+    """Check that the multimodal axes together cover all rotary frequencies of a head.
+
+    Then positions of text and audio, which are equal on all axes, are plain rotary positions.
+    """
     scaling = talker.part("rope_scaling")
     kind = scaling.text("rope_type", scaling.text("type", "default"))
     sections = scaling.integers("mrope_section", [])
     if kind != "default" or (sections and 2 * sum(sections) != talker.integer("head_dim")):
-        raise CheckpointError(f"{path}: rope_scaling of another kind ({kind}, {list(sections)})")
+        raise CheckpointError(f"{path}: rope_scaling ({kind}, {list(sections)}) is not supported")
 
 
 def _sizes(part: _Section) -> LayerSizes:
     if part.text("hidden_act", "silu") != "silu" or part.flag("use_sliding_window", default=False):
-        raise CheckpointError("only gated SiLU layers with full attention are known")
+        raise CheckpointError("only gated SiLU layers with full attention are supported")
     hidden, heads = part.integer("hidden_size"), part.integer("num_attention_heads")
     return LayerSizes(
         hidden_size=hidden,
@@ -223,7 +231,7 @@ def _sizes(part: _Section) -> LayerSizes:
     )
 
 
-def _control(talker: _Section) -> ControlCodes:
+def _control_codes(talker: _Section) -> ControlCodes:
     return ControlCodes(
         pad=talker.integer("codec_pad_id"),
         bos=talker.integer("codec_bos_id"),
@@ -235,8 +243,8 @@ def _control(talker: _Section) -> ControlCodes:
     )
 
 
-def _text(top: _Section) -> TextCodes:
-    return TextCodes(
+def _text_control_tokens(top: _Section) -> TextControlTokens:
+    return TextControlTokens(
         im_start=top.integer("im_start_token_id", 151644),
         im_end=top.integer("im_end_token_id", 151645),
         pad=top.integer("tts_pad_token_id", 151671),
@@ -256,8 +264,8 @@ def _speaker_encoder(part: _Section) -> SpeakerEncoderSizes:
     )
 
 
-def _choice(generation: _Section, prefix: str) -> SamplingConfig:
-    """Where the file is silent, as the package does it."""
+def _sampling(generation: _Section, prefix: str) -> SamplingConfig:
+    """The sampling by the file. Missing values have the defaults of the public package."""
     if not generation.flag("subtalker_dosample" if prefix else "do_sample", default=True):
         return SamplingConfig(0.0, 0, 1.0)
     return SamplingConfig(

@@ -1,10 +1,10 @@
-"""How a speech is put to the talker: control codes, the voice, and where the text begins.
+"""Builds the talker's prompt: control codes, the voice, and the first text tokens.
 
-Every position has a text token, and most a codec code too; the talker reads the sum of both. The
-text is a stream that runs beside the frames: some of it is read with the prompt (one token, or as
-many as a reference has frames), and then one token with every frame, the end mark after the last,
-padding after that. So a speech can begin while its text is still being written, and reads the same
-whether it came whole or in pieces. Torch-free.
+Every position has a text token, and most have codec codes too. The talker reads the sum of their
+embeddings. The text is a stream beside the frames. Its first tokens are read with the prompt: one
+token, or one more for each frame of a reference. Then one token is read with each frame, the end
+token after the last one, and padding after that. So a sequence can begin before its text is
+complete, and reads the same whether the text came whole or in pieces. Torch-free.
 """
 
 from __future__ import annotations
@@ -16,87 +16,90 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stages.models.qwen3_tts.talker.model_config import QwenTtsConfig
-    from stages.models.qwen3_tts.talker.vocabulary import TextVocabulary
+    from stages.models.qwen3_tts.talker.text_tokenizer import TextTokenizer
 
-SPEAKER = -1  # in the place of a code: the embedding of a reference's speaker
+SPEAKER = -1  # stands for a code: here goes the speaker embedding of a reference
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """`text` tokens, of which the last have `codes` beside them; then the text's stream goes on.
+    """`text` tokens, the last of which have `codes` beside them; then the text stream begins.
 
-    With the stream's first `num_streamed` tokens come the mark of the beginning and the frames of a
-    reference. `leading` are tokens of the stream before the text's own.
+    Its first `num_stream_tokens` tokens have the codec's BOS code and the frames of a reference
+    beside them. `transcript_tokens`, those of a reference, come before the tokens of the text.
     """
 
     text: tuple[int, ...]
     codes: tuple[int, ...]
-    leading: tuple[int, ...] = ()
+    transcript_tokens: tuple[int, ...] = ()
     num_reference_frames: int = 0
 
     @property
-    def num_streamed(self) -> int:
-        """How many tokens of the stream are read with the prompt."""
+    def num_stream_tokens(self) -> int:
+        """How many tokens of the text stream are read with the prompt."""
         return 1 + self.num_reference_frames
 
     @property
     def length(self) -> int:
-        """How many positions the prompt takes."""
-        return len(self.text) + self.num_streamed
+        """The number of positions of the prompt."""
+        return len(self.text) + self.num_stream_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known of a voice to be copied: a transcript where its frames are read too."""
+    """A voice that is copied from a recording.
+
+    With a transcript the prompt also contains the frames of the recording (in context).
+    """
 
     transcript: str = ""
     num_frames: int = 0
 
 
-class Prompts:
-    """Makes the prompts of one checkpoint."""
+class PromptBuilder:
+    """Builds prompts for one checkpoint."""
 
-    def __init__(self, config: QwenTtsConfig, vocabulary: TextVocabulary) -> None:
+    def __init__(self, config: QwenTtsConfig, tokenizer: TextTokenizer) -> None:
         self._config = config
-        self._vocabulary = vocabulary
-        self._turn = vocabulary.encode("\n")
-        self._assistant = vocabulary.encode("assistant")
+        self._tokenizer = tokenizer
+        self._newline = tokenizer.encode("\n")
+        self._assistant_role = tokenizer.encode("assistant")
 
-    def make(
+    def build(
         self,
         speaker: str = "",
         language: str = "",
         instructions: str = "",
         reference: Reference | None = None,
     ) -> Prompt:
-        """The prompt of a speech. KeyError for a speaker or a language that the model has not.
+        """Build a prompt. Raises KeyError for an unknown speaker or language.
 
-        Without a `language` the model hears it from the text.
+        Without a `language` the model infers it from the text.
         """
         text = self._config.text
-        codes = self._think(speaker, language)
+        codes = self._language_codes(speaker, language)
         if speaker:
             codes.append(self._config.speakers[speaker])
         elif reference is not None:
             codes.append(SPEAKER)
         codes.append(self._config.control.pad)
         tokens = [
-            *self._told(instructions),
+            *self._instruction_tokens(instructions),
             text.im_start,
-            *self._assistant,
-            *self._turn,
+            *self._assistant_role,
+            *self._newline,
             *[text.pad] * (len(codes) - 1),
             text.bos,
         ]
-        leading: Sequence[int] = ()
+        transcript_tokens: Sequence[int] = ()
         num_frames = 0
         if reference is not None and reference.transcript:
-            leading = self._vocabulary.encode(reference.transcript)
+            transcript_tokens = self._tokenizer.encode(reference.transcript)
             num_frames = reference.num_frames
-        return Prompt(tuple(tokens), tuple(codes), tuple(leading), num_frames)
+        return Prompt(tuple(tokens), tuple(codes), tuple(transcript_tokens), num_frames)
 
-    def _think(self, speaker: str, language: str) -> list[int]:
-        """The codes that name the language, or leave it open."""
+    def _language_codes(self, speaker: str, language: str) -> list[int]:
+        """The codes that name the language, or leave it open. Speakers of a dialect use theirs."""
         control, languages = self._config.control, self._config.languages
         dialect = self._config.dialects.get(speaker)
         if dialect is not None and language in ("", "chinese"):
@@ -105,9 +108,9 @@ class Prompts:
             return [control.no_think, control.think_bos, control.think_eos]
         return [control.think, control.think_bos, languages[language], control.think_eos]
 
-    def _told(self, instructions: str) -> list[int]:
+    def _instruction_tokens(self, instructions: str) -> list[int]:
         if not instructions:
             return []
         text = self._config.text
-        told = self._vocabulary.encode(f"user\n{instructions}")
-        return [text.im_start, *told, text.im_end, *self._turn]
+        tokens = self._tokenizer.encode(f"user\n{instructions}")
+        return [text.im_start, *tokens, text.im_end, *self._newline]

@@ -1,7 +1,7 @@
-"""Recordings of voices to be copied: in a folder, `NAME.wav` with `NAME.json` beside it.
+"""Recordings of voices to be copied: `NAME.wav` in a folder, with `NAME.json` beside it.
 
-The sound is mono, 24 kHz, 16 bits; the JSON has the transcript and the language. A recording is
-there when its sound is: it is written last and removed first. Torch-free.
+The WAV file is mono, 24 kHz, 16 bits. The JSON file has the transcript and the language. A
+recording exists when its WAV file does: that file is written last and removed first. Torch-free.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Samples = np.ndarray[Any, np.dtype[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """`samples` are float32 [n] at 24 kHz. An empty transcript is none."""
+    """`samples` are float32 [n] at 24 kHz. An empty `transcript` means that there is none."""
 
     samples: Samples
     transcript: str
@@ -33,7 +33,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVoice:
-    """What is known of a recording without reading its sound. `language` is a BCP 47 tag."""
+    """A recording without its samples. `language` is a BCP 47 tag."""
 
     name: str
     language: str
@@ -44,24 +44,24 @@ class RecordedVoice:
 def write_recording(
     folder: Path, name: str, samples: Samples, transcript: str, language: str
 ) -> None:
-    """Put a recording into the folder, which is made. FileExistsError where the name is taken."""
+    """Write a recording; creates the folder. Raises FileExistsError if the name is taken."""
     folder.mkdir(parents=True, exist_ok=True)
-    described = {"transcript": transcript, "language": language}
-    sound, description = folder / f"{name}.wav", folder / f"{name}.json"
-    if sound.exists():
-        raise FileExistsError(f"there is a voice {name!r} already")
-    description.write_text(json.dumps(described), encoding="utf-8")
+    audio_path, json_path = folder / f"{name}.wav", folder / f"{name}.json"
+    if audio_path.exists():
+        raise FileExistsError(f"a voice {name!r} exists already; choose another name or delete it")
+    metadata = {"transcript": transcript, "language": language}
+    json_path.write_text(json.dumps(metadata), encoding="utf-8")
     part = folder / f"{name}.part"
     with wave.open(str(part), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(OUTPUT_RATE_HZ)
         file.writeframes(np.rint(np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
-    part.replace(sound)
+    part.replace(audio_path)
 
 
 def read_recording(path: Path) -> Recording:
-    """The recording whose sound is `path`. Raises OSError or ValueError."""
+    """Read the recording whose WAV file is `path`. Raises OSError or ValueError."""
     try:
         with wave.open(str(path), "rb") as file:
             shape = file.getnchannels(), file.getsampwidth(), file.getframerate()
@@ -69,25 +69,26 @@ def read_recording(path: Path) -> Recording:
                 raise ValueError(f"{path} is not mono, 16 bits, {OUTPUT_RATE_HZ} Hz")
             data = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     except (wave.Error, EOFError) as error:
-        raise ValueError(f"{path} is no WAV file: {error}") from error
+        raise ValueError(f"{path} is not a WAV file: {error}") from error
     samples: Samples = data.astype(np.float32) / np.float32(32767)
     return Recording(samples, str(read_json(path.with_suffix(".json")).get("transcript", "")))
 
 
 def find_recordings(folder: Path) -> list[RecordedVoice]:
-    """Those of the folder, by name."""
+    """All recordings of a folder, ordered by name. Empty if the folder does not exist."""
     if not folder.is_dir():
         return []
     found = []
     for path in sorted(folder.glob("*.wav")):
-        described = read_json(path.with_suffix(".json"))
+        metadata = read_json(path.with_suffix(".json"))
         file = VoiceFile(str(path), path.stat().st_mtime_ns)
-        transcript = bool(described.get("transcript"))
-        found.append(RecordedVoice(path.stem, str(described.get("language", "")), transcript, file))
+        has_transcript = bool(metadata.get("transcript"))
+        language = str(metadata.get("language", ""))
+        found.append(RecordedVoice(path.stem, language, has_transcript, file))
     return found
 
 
 def remove_recording(folder: Path, name: str) -> None:
-    """Take a recording out of the folder. FileNotFoundError where it is not there."""
+    """Remove a recording. Raises FileNotFoundError if there is none of that name."""
     (folder / f"{name}.wav").unlink()
     (folder / f"{name}.json").unlink(missing_ok=True)

@@ -1,7 +1,8 @@
-"""A voice's embedding from a recording: a mel spectrogram, and an ECAPA-TDNN over it.
+"""Computes a speaker embedding from a recording: a mel spectrogram and an ECAPA-TDNN over it.
 
-(Desplanques et al. 2020, "ECAPA-TDNN"; the mel scale is Slaney's, normed by area.) Computed in
-float32, once for a voice, in short parts: others speak in between.
+See Desplanques et al. 2020, "ECAPA-TDNN". The mel scale is Slaney's, normalized by area. It runs
+once for each voice, in float32, in short parts, so that the stage can make frames for other
+requests in between.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PREFIX = "speaker_encoder."
 
 
 def mel_spectrogram(samples: Tensor, filters: Tensor) -> Tensor:
-    """Samples [n] at 24 kHz, n more than 384 → log mel [bins, frames] by `mel_filters`."""
+    """Samples [n] at 24 kHz, n > 384 → log mel spectrogram [bins, frames] by `mel_filters`."""
     padding = (WINDOW - HOP) // 2
     padded = functional.pad(samples[None], (padding, padding), mode="reflect")
     window = torch.hann_window(WINDOW, device=samples.device)
@@ -40,7 +41,7 @@ def mel_spectrogram(samples: Tensor, filters: Tensor) -> Tensor:
 
 
 def mel_filters(num_bins: int) -> Tensor:
-    """[bins, WINDOW / 2 + 1], up to 12 kHz."""
+    """Mel filters [bins, WINDOW / 2 + 1], from 0 to 12 kHz."""
     edges = _hz(torch.linspace(0.0, _mel(MAX_HZ), num_bins + 2, dtype=torch.float64))
     bins = torch.linspace(0.0, OUTPUT_RATE_HZ / 2, WINDOW // 2 + 1, dtype=torch.float64)
     widths = edges.diff()
@@ -69,19 +70,19 @@ def _hz(mels: Tensor) -> Tensor:
 
 
 class SpeakerEncoder:
-    """The network; its weights are those that begin with `speaker_encoder.`."""
+    """The network. Its weights are those whose names begin with `speaker_encoder.`."""
 
     def __init__(
         self, sizes: SpeakerEncoderSizes, weights: Mapping[str, Tensor], device: torch.device
     ) -> None:
-        """CheckpointError where there is none."""
+        """Open the weights. Raises CheckpointError if the checkpoint has no speaker encoder."""
         self._sizes = sizes
         self._weights = Part(weights, _PREFIX, device)
-        self._weights["fc.weight"]
+        self._weights["fc.weight"]  # raises if it is missing
         self._filters = mel_filters(sizes.mel_bins).to(device)
 
     def __call__(self, samples: Tensor) -> Generator[None, None, Tensor]:
-        """Samples [n] at 24 kHz, on the device → embedding [size]. Yields between parts."""
+        """Samples [n] at 24 kHz, on the device → speaker embedding [size]. Yields between parts."""
         x = mel_spectrogram(samples, self._filters)
         x = self._tdnn("blocks.0", x, self._sizes.dilations[0])
         blocks = []
@@ -96,12 +97,12 @@ class SpeakerEncoder:
         return self._conv("fc", pooled)[:, 0]
 
     def _conv(self, name: str, x: Tensor, dilation: int = 1) -> Tensor:
-        """[channels, frames] → the same number of frames; the ends are mirrored."""
+        """Convolve [channels, frames] → the same number of frames. The ends are mirrored."""
         weight = self._weights[f"{name}.weight"]
-        reach = dilation * (weight.shape[-1] - 1)
-        if reach:
-            left = reach // 2
-            x = functional.pad(x[None], (left, reach - left), mode="reflect")[0]
+        padding = dilation * (weight.shape[-1] - 1)
+        if padding:
+            left = padding // 2
+            x = functional.pad(x[None], (left, padding - left), mode="reflect")[0]
         bias = self._weights[f"{name}.bias"]
         return functional.conv1d(x[None], weight, bias, dilation=dilation)[0]
 
@@ -109,21 +110,21 @@ class SpeakerEncoder:
         return self._conv(f"{name}.conv", x, dilation).relu()
 
     def _block(self, name: str, x: Tensor, dilation: int) -> Tensor:
-        """Convolutions over parts that build on each other, and a gate per channel."""
-        parts = self._tdnn(f"{name}.tdnn1", x).chunk(self._sizes.res2net_scale)
-        made = [parts[0]]
-        for i, part in enumerate(parts[1:]):
-            given = part if i == 0 else part + made[-1]
-            made.append(self._tdnn(f"{name}.res2net_block.blocks.{i}", given, dilation))
-        y = self._tdnn(f"{name}.tdnn2", torch.cat(made))
+        """A Res2Net block: each chunk of channels reads the one before; then a gate per channel."""
+        chunks = self._tdnn(f"{name}.tdnn1", x).chunk(self._sizes.res2net_scale)
+        outputs = [chunks[0]]
+        for i, chunk in enumerate(chunks[1:]):
+            inputs = chunk if i == 0 else chunk + outputs[-1]
+            outputs.append(self._tdnn(f"{name}.res2net_block.blocks.{i}", inputs, dilation))
+        y = self._tdnn(f"{name}.tdnn2", torch.cat(outputs))
         gate = self._conv(f"{name}.se_block.conv1", y.mean(1, keepdim=True)).relu()
         gate = self._conv(f"{name}.se_block.conv2", gate).sigmoid()
         return y * gate + x
 
     def _pool(self, x: Tensor) -> Tensor:
-        """[channels, frames] → the attended mean and deviation of each, [2 * channels]."""
-        even = x.new_full((1, x.shape[1]), 1.0 / x.shape[1])
-        mean, deviation = _statistics(x, even)
+        """Attentive pooling, [channels, frames] → mean and deviation of each, [2 * channels]."""
+        uniform = x.new_full((1, x.shape[1]), 1.0 / x.shape[1])
+        mean, deviation = _statistics(x, uniform)
         context = [x, mean[:, None].expand_as(x), deviation[:, None].expand_as(x)]
         scores = self._conv("asp.conv", self._tdnn("asp.tdnn", torch.cat(context)).tanh())
         return torch.cat(_statistics(x, scores.softmax(1)))

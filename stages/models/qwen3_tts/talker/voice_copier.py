@@ -1,7 +1,6 @@
-"""Makes voices to be copied out of recordings, with the networks of a base checkpoint.
+"""Copies voices from recordings, with the networks of a Base checkpoint.
 
-The files are the server's (`recordings.py`): mono sound, and a transcript beside it where there is
-one.
+A recording (`recordings.py`) is mono audio with an optional transcript.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from stages.models.qwen3_tts.talker.copied_voice import Parts
+    from stages.models.qwen3_tts.talker.copied_voice import CopyParts
     from stages.models.qwen3_tts.talker.model import TalkerModel
     from stages.weights.safetensors import Weights
 
 
 class VoiceCopier:
-    """Makes voices of recordings, with the networks of a base checkpoint."""
+    """Copies voices: the speaker embedding and, for recordings with a transcript, the frames."""
 
     def __init__(self, folder: Path, talker: TalkerModel, weights: Weights) -> None:
-        """Raises CheckpointError."""
+        """Load both encoders. Raises CheckpointError if the checkpoint has none."""
         self._talker = talker
         self._speaker = SpeakerEncoder(talker.config.speaker_encoder, weights, talker.device)
         self._codec = CodecEncoder(folder / "speech_tokenizer", talker.device)
 
     def __call__(self, path: Path) -> CopiedVoice:
-        """The voice of a recording, to be copied. Raises OSError or ValueError for another file."""
+        """The voice of a recording, not copied yet. Raises OSError or ValueError for a bad file."""
         recording = read_recording(path)
         samples = torch.from_numpy(recording.samples)
         num_frames = self._codec.num_frames(len(samples)) if recording.transcript else 0
@@ -48,17 +47,17 @@ class VoiceCopier:
 
     @torch.inference_mode()
     def warm(self) -> None:
-        """Copy silence. Raises CheckpointError for a tensor that is missing."""
+        """Copy one second of silence. Raises CheckpointError if a tensor is missing."""
         for _ in self._copy(torch.zeros(OUTPUT_RATE_HZ), 1):
             pass
 
-    def _copy(self, samples: Tensor, num_frames: int) -> Parts:
+    def _copy(self, samples: Tensor, num_frames: int) -> CopyParts:
         device = self._talker.device
         samples = bring(samples, device)
         speaker = (yield from self._speaker(samples)).to(self._talker.dtype)
         frames = torch.zeros(0, self._talker.config.num_groups, dtype=torch.int64, device=device)
         if num_frames:
             frames = yield from self._codec(samples)
-        if device.type == "cuda":  # code2wav reads the frames on a stream of its own
+        if device.type == "cuda":  # code2wav reads the frames on its own CUDA stream
             torch.cuda.current_stream(device).synchronize()
         return speaker, frames

@@ -1,4 +1,4 @@
-"""Both orchestrator forms over the fake pipelines: real workers, threads and edges, no weights."""
+"""Both forms of the orchestrator over the fake pipelines, with real workers and edges."""
 
 import anyio
 import numpy as np
@@ -55,7 +55,7 @@ async def collect(orchestrator, request):
 
 
 def num_steps(workers):
-    """As far as they were told."""
+    """The number of steps that the workers have reported."""
     return sum(worker.step_stats.step_s.cumulative[-1] for worker in workers)
 
 
@@ -114,13 +114,13 @@ async def test_the_same_stages_serve_the_form_without_async_chunks(deployment):
     orchestrator = Orchestrator(pipeline.handles, pipeline.final_stage_ids, forward)
     await orchestrator.start()
     async with orchestrator.stream(first, last_stage=2) as outputs:
-        one_by_one = [output async for output in outputs]
+        in_sequence = [output async for output in outputs]
     await orchestrator.shutdown()
     together = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await together.start()
     at_once = await collect(together, request)
     await together.shutdown()
-    assert np.array_equal(samples(one_by_one), samples(at_once))
+    assert np.array_equal(samples(in_sequence), samples(at_once))
 
 
 def samples(outputs):
@@ -153,7 +153,7 @@ async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(exec
     assert not any(worker.is_up for worker in deployment.workers)
 
 
-async def test_a_record_has_what_each_stage_did_and_figures_outlive_their_worker(deployment):
+async def test_a_record_has_the_work_of_each_stage_and_statistics_outlive_a_worker(deployment):
     speech, _ = deployment.pipelines
     talkers = deployment.stages[1].workers
     orchestrator = AsyncChunkOrchestrator(speech.handles, speech.final_stage_ids, prewarm_fn)
@@ -173,7 +173,7 @@ async def test_a_record_has_what_each_stage_did_and_figures_outlive_their_worker
     for talker in talkers:
         await talker.stop()
         await talker.start(30)
-    await anyio.wait_all_tasks_blocked()  # the orchestrator has heard of it
+    await anyio.wait_all_tasks_blocked()  # the orchestrator has processed it
     assert num_steps(talkers) == before
     await collect(orchestrator, request)
     assert num_steps(talkers) >= before + 4

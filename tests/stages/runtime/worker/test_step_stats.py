@@ -24,10 +24,10 @@ class Clock:
 def test_a_value_is_counted_in_the_smallest_bound_that_holds_it():
     counter = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 9.0):
-        counter.note(value)
+        counter.observe(value)
     assert counter.counts == HistogramCounts((1.0, 2.0), (2, 1, 1), 12.0)
     assert counter.counts.cumulative == (2, 3, 4)
-    assert (counter.counts + counter.counts).sizes == (4, 2, 2)
+    assert (counter.counts + counter.counts).bucket_counts == (4, 2, 2)
 
 
 def test_a_report_is_due_a_tenth_of_a_second_after_the_last_one():

@@ -82,11 +82,11 @@ def test_captions_are_in_order_within_the_sound_and_of_the_right_words(chunks_of
     for marks in (pieces, words):
         for before, after in pairwise(marks):
             assert before.end <= after.start
-            assert before.stop <= after.begin
-        assert all(mark.begin < mark.stop for mark in marks)
-    assert pieces[0].begin == 0
-    assert pieces[-1].stop <= num_samples
-    assert num_samples - pieces[-1].stop < 10
+            assert before.heard_to <= after.heard_from
+        assert all(mark.heard_from < mark.heard_to for mark in marks)
+    assert pieces[0].heard_from == 0
+    assert pieces[-1].heard_to <= num_samples
+    assert num_samples - pieces[-1].heard_to < 10
     assert [TEXT[p.start : p.end] for p in pieces][1:3] == [
         "It cost $3.50 on the [first day](http://x.y)!",
         "Red and blue",
@@ -99,9 +99,9 @@ def test_each_chunk_says_what_is_heard_in_it(chunks_of):
     for chunk in chunks_of(TEXT):
         end = at + len(chunk.samples)
         for caption in chunk.captions:
-            assert caption.piece.begin < end
-            assert caption.piece.stop > at
-            assert all(at <= word.begin < end for word in caption.words)
+            assert caption.piece.heard_from < end
+            assert caption.piece.heard_to > at
+            assert all(at <= word.heard_from < end for word in caption.words)
         silent = np.abs(chunk.samples).max() < 100
         assert chunk.captions or silent
         at = end
@@ -116,7 +116,7 @@ def test_words_are_heard_where_they_are_said_to_be(chunks_of, recognise):
     words = [word for chunk in audio for caption in chunk.captions for word in caption.words]
     by_text = {text[word.start : word.end]: word for word in words}
     pad = np.zeros(OUTPUT_RATE_HZ // 2, np.int16)
-    cut = samples[by_text["served"].begin : by_text["bowls"].stop]
+    cut = samples[by_text["served"].heard_from : by_text["bowls"].heard_to]
     heard = recognise(np.concatenate([pad, cut, pad])).lower()
     assert "round" in heard
     assert "rice" not in heard
@@ -140,10 +140,10 @@ def test_there_is_a_pause_for_each_line(chunks_of, text):
 def test_the_longest_pause_is_where_the_sentence_ends(chunks_of):
     audio = chunks_of("Dr. Smith paid $3.14 at 12.30 p.m. on Nov. 29th, 2024! OK.")
     pieces = {caption.piece for chunk in audio for caption in chunk.captions}
-    _, second = sorted(pieces, key=lambda piece: piece.begin)
+    _, second = sorted(pieces, key=lambda piece: piece.heard_from)
     loud = loud_s(np.concatenate([chunk.samples for chunk in audio]))
     at = loud[np.diff(loud).argmax() + 1]
-    assert 0 <= at - second.begin / OUTPUT_RATE_HZ < 0.3
+    assert 0 <= at - second.heard_from / OUTPUT_RATE_HZ < 0.3
 
 
 def loud_s(samples):

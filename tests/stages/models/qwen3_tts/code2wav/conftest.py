@@ -1,8 +1,7 @@
-"""A small codec of a checkpoint with random weights, and what the public package makes of it."""
+"""A small codec with random weights."""
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
@@ -10,19 +9,20 @@ from stages.models.qwen3_tts.code2wav.model_config import read_codec_config
 from stages.models.qwen3_tts.code2wav.stage import QwenCode2WavStage
 from stages.weights.safetensors import Weights
 from tests.qwen3_tts.checkpoint import write_checkpoint
-from tests.qwen3_tts.stored import VALUES
-from tests.stages.models.qwen3_tts.code2wav.driver import Bench, Clock
+from tests.stages.models.qwen3_tts.code2wav.driver import Clock, StageDriver
 
 
 @pytest.fixture(scope="session")
 def codec(tmp_path_factory):
-    """The codec's folder."""
+    """The folder of the codec."""
     folder = tmp_path_factory.mktemp("qwen3-tts-codec") / "custom_voice"
     return write_checkpoint(folder, "custom_voice") / "speech_tokenizer"
 
 
 @pytest.fixture(scope="session")
 def load_decoder():
+    """A function that loads the decoder of a folder, on the CPU."""
+
     def load(folder, dtype=torch.float32):
         return Decoder(read_codec_config(folder), Weights(folder), torch.device("cpu"), dtype)
 
@@ -34,19 +34,13 @@ def decoder(codec, load_decoder):
     return load_decoder(codec)
 
 
-@pytest.fixture(scope="session")
-def values():
-    """The stored values."""
-    return load_file(VALUES)
-
-
 @pytest.fixture
 def clock():
     return Clock()
 
 
 @pytest.fixture
-def bench(codec, clock):
+def driver(codec, clock):
     stage = QwenCode2WavStage(QwenCode2WavConfig(codec, "cpu"), clock)
     stage.load()
-    return Bench(stage)
+    return StageDriver(stage)

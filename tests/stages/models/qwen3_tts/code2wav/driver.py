@@ -1,10 +1,28 @@
-"""A code2wav stage as a worker drives it, and a clock for it."""
+"""Drives a code2wav stage as a worker does. Also a clock, random codes, and what they decode to."""
+
+import numpy as np
+import torch
 
 from stages.contract.messages import Code2WavParams
 
+CODEBOOK_SIZE = 256
+NUM_CODES = 6  # of a frame
+
+
+def random_codes(seed, num_frames):
+    """int64 [num_frames, NUM_CODES]."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, CODEBOOK_SIZE, (num_frames, NUM_CODES), generator=generator)
+
+
+def decoded_pcm(decoder, codes):
+    """All frames decoded in one call, as int16 samples."""
+    samples = decoder.decode(codes[None], decoder.new_state())[0]
+    return np.rint(samples.numpy() * 32767).astype(np.int16)
+
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that a test sets by hand."""
 
     now_s = 0.0
 
@@ -12,8 +30,8 @@ class Clock:
         return self.now_s
 
 
-class Bench:
-    """A stage as a worker drives it: each of `requests` is fed what it wants, then a step."""
+class StageDriver:
+    """Feeds each request the chunks that the stage wants, then runs a step."""
 
     def __init__(self, stage):
         self.stage = stage
@@ -35,20 +53,21 @@ class Bench:
                     self.stage.feed(request_id, chunk)
 
     def step(self):
-        """The ids of those that sounded."""
+        """Run a step with all requests that are ready. Returns the ids of those that got audio."""
         credit = {rid: 1 for rid in self.waiting if self.stage.ready(rid)}
-        sounded = []
+        emitted = []
         for emit in self.stage.step(credit):
             if emit.end is None:
-                sounded.append(emit.request_id)
+                emitted.append(emit.request_id)
                 self.audio[emit.request_id].append(emit.chunk)
             else:
                 self.ends[emit.request_id] = emit.end
                 del self.waiting[emit.request_id]
                 self.stage.close(emit.request_id)
-        return sounded
+        return emitted
 
     def run(self):
+        """Feed and step until every request has ended."""
         while self.waiting:
             self.feed()
             self.step()

@@ -1,48 +1,40 @@
-"""Small checkpoints, written once, and what the public package makes of them."""
+"""Small checkpoints, written once, and a function that loads their models."""
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
-from stages.models.qwen3_tts.talker.frames import FrameTable
+from stages.models.qwen3_tts.talker.decode_batch import DecodeBatch
 from stages.models.qwen3_tts.talker.model import CodePredictor, TalkerModel
 from stages.models.qwen3_tts.talker.model_config import read_config
 from stages.weights.safetensors import Weights
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import KINDS, write_checkpoint
-from tests.qwen3_tts.stored import VALUES
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
-    """The folders by kind; greedy."""
+    """Folders of checkpoints by kind. They choose codes greedily."""
     folder = tmp_path_factory.mktemp("qwen3-tts")
     return {kind: write_checkpoint(folder / kind, kind) for kind in KINDS}
 
 
 @pytest.fixture(scope="session")
 def sampling_checkpoint(tmp_path_factory):
-    """One that draws its codes, as the public ones do."""
+    """A checkpoint that samples its codes, as the public ones do."""
     folder = tmp_path_factory.mktemp("qwen3-tts-sampled") / "custom_voice"
     return write_checkpoint(folder, "custom_voice", sizes.SAMPLED)
 
 
 @pytest.fixture(scope="session")
-def values():
-    """The stored values."""
-    return load_file(VALUES)
-
-
-@pytest.fixture(scope="session")
-def make_table():
-    """Models of a checkpoint, and a table for them."""
+def make_batch():
+    """A function that loads the models of a checkpoint, with a batch for them."""
 
     def make(folder, num_rows=4, max_tokens=256):
         config, weights = read_config(folder), Weights(folder)
         talker = TalkerModel(config, weights, CPU, torch.float32)
         predictor = CodePredictor(talker, weights, torch.float32)
-        return talker, predictor, FrameTable(talker, predictor, num_rows, max_tokens)
+        return talker, predictor, DecodeBatch(talker, predictor, num_rows, max_tokens)
 
     return make

@@ -1,13 +1,37 @@
-"""Runs the stage as a worker does: feeds what is wanted, steps what is ready, closes at the end."""
+"""Runs the stage as a worker does, with speeches for it. Also stand-ins for CUDA graphs."""
 
 import torch
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import TextChunk
+from stages.contract.messages import TalkerParams, TextChunk
+
+TEXTS = [
+    "The other thing is in the house.",
+    "Nothing.",
+    "In the other house, there is the thing; and the other thing, too.",
+    "So it is.",
+    "\u4f60\u597d\uff0c the house.",
+    "Here and there, and in the end there is nothing at all to be found in here.",
+    "Who?",
+    "The thing, then.",
+]
+VOICES = ["ryan", "vivian", "eric"]
+
+
+def params(voice="ryan", seed=1, **changes):
+    return TalkerParams(voice, seed, **changes)
+
+
+def eight_speeches():
+    """Eight different speeches, (params, pieces of text) by id."""
+    return {
+        f"r{i}": (params(VOICES[i % 3], seed=i, language="english" if i % 2 else ""), [text])
+        for i, text in enumerate(TEXTS)
+    }
 
 
 class Driver:
-    """`speeches` are (params, pieces of text) by id; `frames` collects each one's codes."""
+    """Runs `speeches`, (params, pieces of text) by id. `frames` collects the codes of each."""
 
     def __init__(self, stage, speeches, max_frames=60, credit=8):
         self.stage = stage
@@ -24,7 +48,7 @@ class Driver:
             self._texts[request_id] = [*pieces, None]
 
     def run(self, turns=10_000):
-        """Until all have ended, or have `max_frames`, or nothing is ready any more."""
+        """Run until all have ended or have `max_frames`, or no request is ready any more."""
         for _ in range(turns):
             self._feed()
             ready = [rid for rid in self._texts if self.stage.ready(rid)]
@@ -32,10 +56,10 @@ class Driver:
                 self._step(dict.fromkeys(ready, self._credit))
             elif not any(self._texts.values()):
                 return self
-        raise AssertionError("it does not end")
+        raise AssertionError("the requests do not end")
 
     def _feed(self):
-        """One piece each."""
+        """Feed one piece of text to each request."""
         for request_id, pieces in self._texts.items():
             if pieces and pieces[0] is None:
                 self.stage.end_input(request_id)
@@ -49,7 +73,7 @@ class Driver:
             for emit in self.stage.step(credit):
                 if emit.chunk is not None:
                     self.chunks[emit.request_id].append(emit.chunk)
-                    if emit.chunk.heard:
+                    if emit.chunk.audible:
                         self.frames[emit.request_id] += emit.chunk.codes.tolist()
                 if emit.end is not None:
                     self.ends[emit.request_id] = emit.end
@@ -65,22 +89,24 @@ class Driver:
         self.stage.close(request_id)
 
 
-class Recording:
-    """In the place of a CUDA graph, on a CPU: the operations and the memory that they read and
-    write are kept, and done again without the Python that called them."""
+class RecordingCapture:
+    """In place of CUDA graphs, on a CPU: records operations, and replays them without the Python.
+
+    A replay runs the same operations on the same memory.
+    """
 
     def __init__(self):
         self.num_captures = 0
 
     def __call__(self, work):
         self.num_captures += 1
-        with _Recorder() as recorder:
+        with _OperationRecorder() as recorder:
             work()
         return recorder.replay
 
 
-# What a capture on a GPU does not survive, and a step need not wait for: numbers brought to the
-# host, and one number assigned, which is brought from it.
+# Operations that break a capture and make a step wait: copies of numbers to the host, and the
+# assignment of one number, which copies it from the host.
 _SYNCHRONISES = (
     "aten::_local_scalar_dense",
     "aten::nonzero",
@@ -91,7 +117,7 @@ _SYNCHRONISES = (
 
 
 class NoWaiting(torch.utils._python_dispatch.TorchDispatchMode):
-    """Fails for an operation that would wait on a GPU."""
+    """Fails if an operation would wait for the device on a GPU."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func.name().split(".")[0]
@@ -99,7 +125,7 @@ class NoWaiting(torch.utils._python_dispatch.TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class _Recorder(NoWaiting):
+class _OperationRecorder(NoWaiting):
     def __init__(self):
         super().__init__()
         self._operations = []
@@ -110,7 +136,7 @@ class _Recorder(NoWaiting):
         return result
 
     def replay(self):
-        """The same operations on the same memory."""
+        """Run the recorded operations again."""
         for func, args, kwargs, result in self._operations:
             again = func(*args, **kwargs)
             for old, new in zip(_tensors(result), _tensors(again), strict=True):
@@ -120,4 +146,4 @@ class _Recorder(NoWaiting):
 
 def _tensors(result):
     results = result if isinstance(result, tuple | list) else [result]
-    return [one for one in results if isinstance(one, torch.Tensor)]
+    return [each for each in results if isinstance(each, torch.Tensor)]

@@ -1,4 +1,4 @@
-"""What is read out of a checkpoint's description, and how many speeches memory holds."""
+"""What is read from the configuration of a checkpoint, and how many sequences fit into memory."""
 
 import json
 
@@ -7,15 +7,15 @@ import torch
 
 from stages.contract.errors import CheckpointError, StartError
 from stages.kernels.kv_cache import CacheShape
-from stages.models.qwen3_tts.talker.memory_budget import bytes_of_row, rows_in
+from stages.models.qwen3_tts.talker.memory_budget import cache_bytes_per_row, num_rows_within
 from stages.models.qwen3_tts.talker.model_config import SamplingConfig, read_config
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import write_json
 
 
 @pytest.fixture
-def described(tmp_path):
-    """Writes a checkpoint's description with changes, and reads it."""
+def config_with(tmp_path):
+    """A function that writes a configuration with changes, and reads it."""
 
     def read(kind="custom_voice", generation=sizes.SAMPLED, talker=(), **changes):
         config = {**sizes.model_config(kind), **changes}
@@ -36,19 +36,19 @@ def described(tmp_path):
         ("base", "1b7", False),
     ],
 )
-def test_who_follows_instructions(kind, size, follows, described):
-    assert described(kind, tts_model_size=size).follows_instructions is follows
+def test_which_checkpoints_follow_instructions(kind, size, follows, config_with):
+    assert config_with(kind, tts_model_size=size).follows_instructions is follows
 
 
-def test_sampling_is_the_files_and_where_it_is_silent_the_packages(described):
-    silent = described(generation={})
-    assert (silent.first, silent.rest) == (
+def test_sampling_is_the_files_and_missing_values_are_the_packages(config_with):
+    missing = config_with(generation={})
+    assert (missing.first, missing.rest) == (
         SamplingConfig(0.9, 50, 1.0),
         SamplingConfig(0.9, 50, 1.0),
     )
-    assert silent.repetition_penalty == 1.05
+    assert missing.repetition_penalty == 1.05
     own = {"do_sample": False, "subtalker_top_k": 7, "subtalker_temperature": 1}
-    read = described(generation=own)
+    read = config_with(generation=own)
     assert (read.first.temperature, read.rest) == (0.0, SamplingConfig(1.0, 7, 1.0))
 
 
@@ -65,22 +65,22 @@ def test_sampling_is_the_files_and_where_it_is_silent_the_packages(described):
         ({"talker": {"rope_scaling": {"mrope_section": [1, 2, 3]}}}, "rope_scaling"),
     ],
 )
-def test_what_is_not_known_is_refused_by_name(changes, message, described):
+def test_an_unsupported_value_is_refused_by_name(changes, message, config_with):
     with pytest.raises(CheckpointError, match=message):
-        described(**changes)
+        config_with(**changes)
 
 
-def test_rows_are_as_many_as_memory_holds():
+def test_there_are_as_many_rows_as_fit_into_memory():
     shape = CacheShape(28, 8, 128, 32768, torch.bfloat16, torch.device("cpu"))
-    row = bytes_of_row(shape, 4096)
+    row = cache_bytes_per_row(shape, 4096)
     assert row == 28 * 2 * 8 * 128 * 4096 * 2
-    assert rows_in(100 * row, row, 16) == 16
-    assert rows_in(5 * row + 1, row, 16) == 5
+    assert num_rows_within(100 * row, row, 16) == 16
+    assert num_rows_within(5 * row + 1, row, 16) == 5
     with pytest.raises(StartError, match="448 MB"):
-        rows_in(row - 1, row, 16)
+        num_rows_within(row - 1, row, 16)
 
 
-def test_the_description_is_json(tmp_path):
+def test_a_configuration_that_is_no_object_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps([1]))
     with pytest.raises(CheckpointError, match="no JSON object"):
         read_config(tmp_path)

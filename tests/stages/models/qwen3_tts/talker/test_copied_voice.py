@@ -5,7 +5,7 @@ import pytest
 from stages.models.qwen3_tts.talker.copied_voice import CopiedVoice
 
 
-def test_a_voice_is_there_after_its_last_part_and_nothing_is_done_again():
+def test_a_voice_is_copied_after_its_last_part_and_no_part_is_repeated():
     done = []
 
     def copy():
@@ -16,13 +16,13 @@ def test_a_voice_is_there_after_its_last_part_and_nothing_is_done_again():
 
     voice = CopiedVoice("", 0, copy)
     for is_copied in (False, False, True, True):
-        voice.copy_on()
+        voice.copy_next_part()
         assert voice.is_copied is is_copied
     assert (voice.speaker, voice.frames) == ("speaker", "frames")
     assert done == [1, 2]
 
 
-def test_what_failed_is_tried_from_the_start_by_the_next_who_asks():
+def test_a_failed_copy_starts_again_at_the_next_call():
     failures = [MemoryError()]
 
     def copy():
@@ -32,10 +32,10 @@ def test_what_failed_is_tried_from_the_start_by_the_next_who_asks():
         return "speaker", "frames"
 
     voice = CopiedVoice("", 0, copy)
-    voice.copy_on()
+    voice.copy_next_part()
     with pytest.raises(MemoryError):
-        voice.copy_on()
-    voice.copy_on()
+        voice.copy_next_part()
+    voice.copy_next_part()
     assert not voice.is_copied
-    voice.copy_on()
+    voice.copy_next_part()
     assert voice.is_copied

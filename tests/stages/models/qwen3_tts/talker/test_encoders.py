@@ -1,4 +1,4 @@
-"""What is read from a recording, against the public package; recordings in their folder."""
+"""The encoders of recordings against the public package, and the files of recordings."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ from tests.qwen3_tts.cases import reference_audio
 CPU = torch.device("cpu")
 
 
-def whole(parts):
-    """What comes of it in the end."""
+def result_of(parts):
+    """Run all parts. Returns the result."""
     while True:
         try:
             next(parts)
@@ -32,14 +32,14 @@ def whole(parts):
 def test_the_speakers_embedding_is_the_packages(checkpoints, values):
     folder = checkpoints["base"]
     encoder = SpeakerEncoder(read_config(folder).speaker_encoder, Weights(folder), CPU)
-    embedding = whole(encoder(torch.from_numpy(reference_audio())))
+    embedding = result_of(encoder(torch.from_numpy(reference_audio())))
     torch.testing.assert_close(embedding, values["reference.speaker"], rtol=0, atol=1e-3)
 
 
 def test_the_recordings_codes_are_the_packages(checkpoints, values):
     encoder = CodecEncoder(checkpoints["base"] / "speech_tokenizer", CPU)
     audio = torch.from_numpy(reference_audio())
-    codes = whole(encoder(audio))
+    codes = result_of(encoder(audio))
     assert codes.tolist() == values["reference.codes"].tolist()
     assert len(codes) == encoder.num_frames(len(audio))
 

@@ -1,4 +1,4 @@
-"""The stage as a worker sees it: company, rows, text in pieces, ends, limits and errors."""
+"""The talker stage as a worker sees it: batches, rows, text in pieces, ends, limits and errors."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from stages.contract.errors import CheckpointError, RequestError
 from stages.contract.messages import (
     Caption,
     SpeechEnd,
-    TalkerParams,
     TextChunk,
     TextSpan,
     VoiceFile,
@@ -17,45 +16,29 @@ from stages.contract.messages import (
 from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
 from stages.models.qwen3_tts.talker.recordings import write_recording
 from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
+from stages.models.qwen3_tts.talker.text_tokenizer import TextTokenizer
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
 from tests.qwen3_tts.checkpoint import write_checkpoint
-from tests.stages.models.qwen3_tts.talker.driver import Driver, Recording
+from tests.stages.models.qwen3_tts.talker.driver import (
+    TEXTS,
+    Driver,
+    RecordingCapture,
+    eight_speeches,
+    params,
+)
 
 NUM_FRAMES = 60
-TEXTS = [
-    "The other thing is in the house.",
-    "Nothing.",
-    "In the other house, there is the thing; and the other thing, too.",
-    "So it is.",
-    "\u4f60\u597d\uff0c the house.",
-    "Here and there, and in the end there is nothing at all to be found in here.",
-    "Who?",
-    "The thing, then.",
-]
-VOICES = ["ryan", "vivian", "eric"]
-
-
-def params(voice="ryan", seed=1, **changes):
-    return TalkerParams(voice, seed, **changes)
 
 
 def started(folder, capture=None, **changes):
-    stage = QwenTalkerStage(QwenTalkerConfig(folder, max_tokens=256, **changes), capture)
+    stage = QwenTalkerStage(QwenTalkerConfig(folder, **{"max_tokens": 256, **changes}), capture)
     stage.load()
     stage.warm()
     return stage
 
 
-def eight():
-    """Eight different speeches."""
-    return {
-        f"r{i}": (params(VOICES[i % 3], seed=i, language="english" if i % 2 else ""), [text])
-        for i, text in enumerate(TEXTS)
-    }
-
-
-def alone(folder, speeches):
-    """The frames of each when nobody else is there."""
+def frames_alone(folder, speeches):
+    """The frames of each speech when it runs alone."""
     frames = {}
     for request_id, speech in speeches.items():
         stage = started(folder, max_rows=1)
@@ -68,7 +51,7 @@ def test_the_greedy_frames_are_the_packages(checkpoints, values, tmp_path):
         stage = started(checkpoints[case.kind])
         options = params(
             case.speaker,
-            language="" if case.language == "Auto" else case.language.lower(),
+            language=case.language_name,
             instructions=case.instructions,
         )
         frames = Driver(stage, {"a": (options, [case.text])}).run().frames["a"]
@@ -83,37 +66,38 @@ def test_a_copied_voices_frames_are_the_packages(transcript, checkpoints, values
     stage = started(checkpoints["base"])
     options = params("ann", language="english", file=file)
     driver = Driver(stage, {"a": (options, [case.text])}).run()
-    # 16 bits of the recording move what is read of it, not what is chosen.
+    # Rounding the recording to 16 bits changes the embeddings, but no code.
     assert driver.frames["a"] == values[f"{case.name}.codes"].tolist()
-    unheard = [chunk.codes.tolist() for chunk in driver.chunks["a"] if not chunk.heard]
-    assert unheard == ([values["reference.codes"].tolist()] if transcript else [])
+    context = [chunk.codes.tolist() for chunk in driver.chunks["a"] if not chunk.audible]
+    assert context == ([values["reference.codes"].tolist()] if transcript else [])
     if transcript:
-        assert not driver.chunks["a"][0].heard
+        assert not driver.chunks["a"][0].audible
 
 
-def recorded(folder, name, seconds):
-    """The options of a speech with a recording's voice."""
+def params_of_recording(folder, name, seconds):
+    """The parameters of a speech with the voice of a new recording."""
     audio = np.resize(reference_audio(), int(seconds * 24_000))
     write_recording(folder, name, audio, REFERENCE_TEXT, "en")
     return params(name, file=VoiceFile(str(folder / f"{name}.wav"), 0))
 
 
-def test_others_speak_while_a_voice_is_copied(checkpoints, tmp_path):
-    ann, bob = recorded(tmp_path, "ann", 1.0), recorded(tmp_path, "bob", 5.0)
+def test_other_requests_get_frames_while_a_voice_is_copied(checkpoints, tmp_path):
+    ann, bob = params_of_recording(tmp_path, "ann", 1.0), params_of_recording(tmp_path, "bob", 5.0)
     stage = started(checkpoints["base"])
     expected = Driver(stage, {"b": (bob, [TEXTS[2] * 3])}, max_frames=5).run().frames["b"]
     stage = started(checkpoints["base"])
-    emits = {"a": [], "b": []}
+    emits, opened = {"a": [], "b": []}, []
     for request_id, options in (("a", ann), ("b", bob)):
         num_before = len(emits["a"])
         stage.open(request_id, options)
+        opened.append(request_id)
         stage.feed(request_id, TextChunk(TEXTS[2] * 3))
         stage.end_input(request_id)
         while not emits[request_id]:
-            ready = [other for other in emits if other in stage._speeches and stage.ready(other)]
+            ready = [other for other in opened if stage.ready(other)]
             for emit in stage.step(dict.fromkeys(ready, 8)):
                 emits[emit.request_id].append(emit.chunk)
-    # A frame in each step: 11 parts of 0.48 s, and those of the networks that read them.
+    # "a" gets a frame in each step: 11 parts of 0.48 s, and the parts of the transformer.
     assert len(emits["a"]) - num_before > 15
     while len(emits["b"]) < 6:
         emits["b"] += [emit.chunk for emit in stage.step({"b": 8})]
@@ -123,8 +107,8 @@ def test_others_speak_while_a_voice_is_copied(checkpoints, tmp_path):
         stage.close(request_id)
 
 
-def test_a_voice_that_two_wait_for_is_copied_once(checkpoints, tmp_path):
-    ann = recorded(tmp_path, "ann", 1.0), ["So."]
+def test_a_voice_that_two_requests_need_is_copied_once(checkpoints, tmp_path):
+    ann = params_of_recording(tmp_path, "ann", 1.0), ["So."]
     alone = Driver(started(checkpoints["base"]), {"a": ann}, max_frames=3).run()
     stage = started(checkpoints["base"])
     both = Driver(stage, dict.fromkeys("ab", ann), max_frames=3).run()
@@ -144,7 +128,7 @@ def test_a_voice_that_two_wait_for_is_copied_once(checkpoints, tmp_path):
         ),
     ],
 )
-def test_what_copies_voices_is_missed_at_the_start(file, name, tmp_path):
+def test_a_missing_tensor_of_an_encoder_is_named_at_start(file, name, tmp_path):
     folder = write_checkpoint(tmp_path / "base", "base")
     tensors = load_file(folder / file)
     del tensors[name]
@@ -154,39 +138,41 @@ def test_what_copies_voices_is_missed_at_the_start(file, name, tmp_path):
 
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["greedy", "sampled"])
-def test_eight_together_get_the_codes_that_each_gets_alone(
+def test_eight_requests_together_get_the_same_codes_as_alone(
     sampled, checkpoints, sampling_checkpoint
 ):
     folder = sampling_checkpoint if sampled else checkpoints["custom_voice"]
-    expected = alone(folder, eight())
-    together = Driver(started(folder), eight()).run()
+    expected = frames_alone(folder, eight_speeches())
+    together = Driver(started(folder), eight_speeches()).run()
     assert together.frames == expected
-    assert together.num_steps < NUM_FRAMES + 5  # they did run at once
+    assert together.num_steps < NUM_FRAMES + 5  # they ran at the same time
 
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["greedy", "sampled"])
-def test_recorded_steps_give_the_same_codes_as_the_code_that_was_recorded(
+def test_replayed_steps_give_the_same_codes_as_direct_ones(
     sampled, checkpoints, sampling_checkpoint
 ):
     folder = sampling_checkpoint if sampled else checkpoints["custom_voice"]
-    expected = Driver(started(folder), eight()).run().frames
-    recording = Recording()
-    stage = started(folder, recording, max_rows=8)
-    # 1, 2, 4 and 8 rows, and only one reach, as no speech has more than 256 positions.
-    assert recording.num_captures == 8
-    assert Driver(stage, eight()).run().frames == expected
-    assert Driver(stage, eight()).run().frames == expected  # nothing is left of those before
+    expected = Driver(started(folder), eight_speeches()).run().frames
+    capture = RecordingCapture()
+    stage = started(folder, capture, max_rows=8)
+    # 1, 2, 4 and 8 rows, and one attention length, because max_tokens is 256.
+    assert capture.num_captures == 8
+    assert Driver(stage, eight_speeches()).run().frames == expected
+    assert (
+        Driver(stage, eight_speeches()).run().frames == expected
+    )  # nothing is left of the requests before
 
 
-def test_those_who_come_and_go_change_nothing_for_the_others(sampling_checkpoint):
-    expected = alone(sampling_checkpoint, eight())
+def test_requests_that_come_and_go_do_not_change_the_others(sampling_checkpoint):
+    expected = frames_alone(sampling_checkpoint, eight_speeches())
     stage = started(sampling_checkpoint, max_rows=3)
-    together = Driver(stage, eight()).run()
+    together = Driver(stage, eight_speeches()).run()
     assert together.frames == expected
     assert stage.num_free_rows == 3
 
 
-def test_another_seed_gives_other_codes(sampling_checkpoint):
+def test_another_seed_gives_different_codes(sampling_checkpoint):
     stage = started(sampling_checkpoint)
     speeches = {str(seed): (params(seed=seed), ["The thing."]) for seed in (1, 2, 1 + 2**40)}
     frames = Driver(stage, speeches | {"again": speeches["1"]}).run().frames
@@ -195,7 +181,7 @@ def test_another_seed_gives_other_codes(sampling_checkpoint):
     assert frames["1"] != frames[str(1 + 2**40)]
 
 
-def test_text_in_pieces_is_spoken_as_the_whole_is(checkpoints):
+def test_text_in_pieces_gives_the_same_frames_as_the_whole(checkpoints):
     text = TEXTS[2]
     folder = checkpoints["custom_voice"]
     whole = Driver(started(folder), {"a": (params(), [text])}).run().frames["a"]
@@ -203,7 +189,7 @@ def test_text_in_pieces_is_spoken_as_the_whole_is(checkpoints):
         assert Driver(started(folder), {"a": (params(), pieces)}).run().frames["a"] == whole
 
 
-def test_speech_begins_before_the_text_is_complete_and_waits_for_what_it_reads(checkpoints):
+def test_speech_begins_before_the_text_is_complete_and_waits_for_its_tokens(checkpoints):
     stage = started(checkpoints["custom_voice"])
     stage.open("a", params())
     assert not stage.ready("a")
@@ -213,14 +199,14 @@ def test_speech_begins_before_the_text_is_complete_and_waits_for_what_it_reads(c
     frames = []
     while stage.ready("a"):
         frames += [emit.chunk for emit in stage.step({"a": 8})]
-    tokens = len(stage._vocabulary.encode("The house"))
-    assert len(frames) == tokens - 1  # the first is read with the prompt
+    num_tokens = len(TextTokenizer(checkpoints["custom_voice"]).encode("The house"))
+    assert len(frames) == num_tokens - 1  # the first is read with the prompt
     stage.end_input("a")
     assert stage.ready("a")
     stage.close("a")
 
 
-def test_a_speech_ends_where_the_model_says_so_and_its_row_is_free(checkpoints, values):
+def test_a_speech_ends_where_the_model_says_so_and_frees_its_row(checkpoints, values):
     stage = started(checkpoints["voice_design"], max_rows=1)
     case = next(case for case in CASES if case.kind == "voice_design")
     speech = params("", instructions=case.instructions), [case.text]
@@ -231,7 +217,7 @@ def test_a_speech_ends_where_the_model_says_so_and_its_row_is_free(checkpoints, 
     assert driver.ends == dict.fromkeys("ab", SpeechEnd(len(expected)))
 
 
-def test_a_caption_comes_with_the_last_frame_for_all_that_was_said(checkpoints, values):
+def test_one_caption_for_the_whole_text_comes_with_the_last_frame(checkpoints, values):
     stage = started(checkpoints["voice_design"])
     case = next(case for case in CASES if case.kind == "voice_design")
     options = params("", instructions=case.instructions, captions=True)
@@ -242,7 +228,7 @@ def test_a_caption_comes_with_the_last_frame_for_all_that_was_said(checkpoints, 
     assert chunks[-1].caption == Caption(TextSpan(2, 2 + len(case.text), 0, len(expected)))
 
 
-def test_markup_is_not_read_unless_it_is_asked_for(checkpoints):
+def test_markup_is_removed_unless_clean_is_off(checkpoints):
     stage = started(checkpoints["custom_voice"])
     speeches = {
         "marked": (params(), ["The **thing**."]),
@@ -255,7 +241,7 @@ def test_markup_is_not_read_unless_it_is_asked_for(checkpoints):
 
 
 @pytest.mark.parametrize("text", ["", " \n", "**"])
-def test_nothing_to_speak_is_a_normal_end(text, checkpoints):
+def test_a_text_without_words_ends_normally(text, checkpoints):
     stage = started(checkpoints["custom_voice"])
     driver = Driver(stage, {"a": (params(), [text])}).run()
     assert driver.ends == {"a": SpeechEnd(0)}
@@ -274,18 +260,18 @@ def test_a_speech_that_does_not_end_fails_alone(checkpoints):
     assert stage.num_free_rows == 16
 
 
-def test_a_long_prompt_is_read_in_steps_while_others_speak(checkpoints):
+def test_a_long_prompt_is_prefilled_in_several_steps(checkpoints):
+    instructions = "Say it " + "in anger, " * 40  # about 330 tokens; a step takes 64 of them
+    long = params("vivian", instructions=instructions), ["Nothing there."]
+    speeches = {"b": (params(), [TEXTS[0]]), "a": long}
     folder = checkpoints["custom_voice"]
-    told = params("vivian", instructions="Say it " + "in anger, " * 15), ["Nothing there."]
-    expected = Driver(started(folder), {"a": told}, max_frames=20).run().frames["a"]
-    stage = started(folder)
-    stage._step_tokens = 16
-    driver = Driver(stage, {"b": (params(), [TEXTS[0]]), "a": told}, max_frames=20).run()
-    assert driver.frames["a"] == expected
-    assert driver.num_steps >= 9 + len(expected)
+    alone = Driver(started(folder, max_tokens=512), {"a": long}, max_frames=20).run()
+    together = Driver(started(folder, max_tokens=512), speeches, max_frames=20).run()
+    assert together.frames["a"] == alone.frames["a"]
+    assert together.num_steps >= 4 + len(alone.frames["a"])
 
 
-def test_what_the_model_has_not_fails_the_request(checkpoints):
+def test_an_unknown_voice_or_language_fails_the_request(checkpoints):
     stage = started(checkpoints["custom_voice"])
     for options in (params("nobody"), params(language="klingon")):
         with pytest.raises(RequestError):
@@ -297,7 +283,7 @@ def test_what_the_model_has_not_fails_the_request(checkpoints):
         base.open("a", params("nobody"))
 
 
-def test_closing_early_gives_the_row_back(checkpoints):
+def test_closing_early_frees_the_row(checkpoints):
     stage = started(checkpoints["custom_voice"], max_rows=1)
     stage.open("a", params())
     stage.feed("a", TextChunk(TEXTS[0]))
@@ -346,7 +332,7 @@ def _change(path):
     path.write_text(path.read_text().replace('"text_hidden_size": 40', '"text_hidden_size": 48'))
 
 
-def test_bfloat16_weights_speak_too(checkpoints):
+def test_bfloat16_weights_work(checkpoints):
     stage = QwenTalkerStage(
         QwenTalkerConfig(checkpoints["custom_voice"], dtype="bfloat16", max_tokens=256)
     )
