@@ -74,9 +74,9 @@ class Source(Null):
         """Always ready."""
         return True
 
-    def step(self, room):
+    def step(self, credit):
         """Send as many chunks as there is credit for, or one after a pause, each with its time."""
-        for request_id, count in room.items():
+        for request_id, count in credit.items():
             if self.params.speed:
                 threading.Event().wait(PAUSE_S)
                 count = 1
@@ -110,9 +110,9 @@ class Sink(Null):
         """Ready once the input has ended."""
         return self.ended
 
-    def step(self, room):
+    def step(self, credit):
         """Report the latencies, then the end."""
-        for request_id in room:
+        for request_id in credit:
             yield Emit(request_id, TextChunk(json.dumps(self.took)))
             yield Emit(request_id, end=AudioEnd(0, 0))
 
@@ -129,31 +129,31 @@ async def run(orchestrator, size, count, paced):
     return time.perf_counter() - began, json.loads(texts[0])
 
 
-def without_doors():
+def forbid_rings():
     """Let workers on Ray believe that they are on different machines."""
-    from stages.runtime.executors.ray_executor import Link
+    from stages.runtime.executors.connections import Connection
 
-    plain = Link.introduce
+    plain = Connection.send_address
 
-    def introduce(link):
-        if link.address is not None:
-            link.address = replace(link.address, door="")
-        plain(link)
+    def send_address(connection):
+        if connection.address is not None:
+            connection.address = replace(connection.address, edge_inbox="")
+        plain(connection)
 
-    Link.introduce = introduce
+    Connection.send_address = send_address
 
 
 async def measure(source_in, sink_in, connector):
     """Measure one pair of executors and its connector."""
     if "ZeroMQ" in connector:
-        without_doors()
+        forbid_rings()
     cluster = RayCluster(namespace=f"{source_in} {sink_in} {connector}")
     source = make_replicas(Placement(executor=source_in, ray=cluster), "source", Source)
     sink = make_replicas(Placement(executor=sink_in, ray=cluster), "sink", Sink)
-    faces, edges = wire([PipelineStage(source, final=False), PipelineStage(sink, final=True)])
+    handles, edges = wire([PipelineStage(source, final=False), PipelineStage(sink, final=True)])
     deployment = Deployment([source, sink], [], edges)
     await deployment.start(60)
-    orchestrator = AsyncChunkOrchestrator(faces, {1}, prewarm_fn)
+    orchestrator = AsyncChunkOrchestrator(handles, {1}, prewarm_fn)
     await orchestrator.start()
     rows = []
     for size in SIZES:

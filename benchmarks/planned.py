@@ -77,9 +77,9 @@ class WaitingStage:
         """Whether there is a chunk, or the end, to send on."""
         return bool(self._lanes[request_id]) or request_id in self._ended
 
-    def step(self, room):
+    def step(self, credit):
         """Advance the requests with the fewest chunks so far by one chunk each."""
-        order = sorted(room, key=lambda each: (self._made[each], self._began[each]))
+        order = sorted(credit, key=lambda each: (self._made[each], self._began[each]))
         batch = order[: self._costs.batch]
         audio_s = sum(self._lanes[each][0] for each in batch if self._lanes[each])
         if audio_s:

@@ -32,7 +32,7 @@ class NullWorker:
 
     def __init__(self, submitted):
         self.name = "null"
-        self.seat = None
+        self.replica = None
         self.num_live = 0
         self.submitted = submitted
         self.open = []
@@ -43,26 +43,26 @@ class NullWorker:
             self.submitted.append(order)
 
     def report(self, request_id, data, finished):
-        self.seat.deliver(Output(0, StageOutput(request_id, data, finished)))
+        self.replica.deliver(Output(0, StageOutput(request_id, data, finished)))
 
 
 class Fleet:
     """An orchestrator over three stages with `replicas` workers each."""
 
     def __init__(self, replicas):
-        self.stages, self.submitted, faces = [], [], []
+        self.stages, self.submitted, handles = [], [], []
         for _ in range(3):
-            face, workers = ReplicatedHandle(faces[0] if faces else None), []
+            handle, workers = ReplicatedHandle(handles[0] if handles else None), []
             for _ in range(replicas):
                 worker = NullWorker(self.submitted)
-                worker.seat = face.seat(worker, 0, range(replicas), range(replicas))
-                worker.seat.worker_started()
+                worker.replica = handle.add_replica(worker, 0, range(replicas), range(replicas))
+                worker.replica.worker_started()
                 workers.append(worker)
-            faces.insert(0, face)
+            handles.insert(0, handle)
             self.stages.insert(0, workers)
         admission = Admission(LIVE, LIVE)
         self.orchestrator = AsyncChunkOrchestrator(
-            faces, {0, 2}, lambda k, _: StageInput(None, None, k < 2), admission=admission
+            handles, {0, 2}, lambda k, _: StageInput(None, None, k < 2), admission=admission
         )
 
     async def run_request(self):

@@ -65,11 +65,11 @@ class Stage(Protocol):
         closes. A stage that can run only some of its requests may therefore let others wait.
         """
 
-    def step(self, room: Mapping[str, int]) -> Iterable[Emit]:
-        """Advance the requests in `room` that the stage chooses, in about 100 ms at most.
+    def step(self, credit: Mapping[str, int]) -> Iterable[Emit]:
+        """Advance the requests in `credit` that the stage chooses, in about 100 ms at most.
 
-        `room` holds the ready requests and how many chunks each may emit in this step (at least
-        1); an end needs no room. Raising RequestError fails that request; what was yielded before
+        `credit` holds the ready requests and how many chunks each may emit in this step (at least
+        1); an end needs no credit. Raising RequestError fails that request; what was yielded before
         it counts, and the other requests stay as they are. Any other exception ends the worker.
         """
 

@@ -1,7 +1,7 @@
 """A set of pipelines and the workers that they share, started and stopped as one.
 
-`wire` turns the ordered positions of a pipeline into faces and edges. Workers are shared between
-pipelines; edges never are: each joins one replica of a stage with one of the next.
+`wire` turns the ordered stages of a pipeline into handles and edges. Pipelines share workers, but
+never edges: each edge joins one worker of a stage with one of the next.
 """
 
 from __future__ import annotations
@@ -23,66 +23,67 @@ if TYPE_CHECKING:
     from stages.contract.pipeline import Pipeline
     from stages.runtime.connectors.contract import Edge
     from stages.runtime.executors.executor import Executor
-    from stages.runtime.replicas import StageReplicas
+    from stages.runtime.replicas import StageWorkers
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineStage:
-    """One step of a pipeline: the stage that does it, and whether the client sees its chunks.
+    """One position of a pipeline: its stage, and whether the client sees what the stage emits.
 
-    `max_unread` bounds what a request may report ahead of the client, `max_chunks` what it may
-    send ahead of the next stage.
+    `max_unread` limits how many chunks a request may report that the client has not consumed.
+    `max_chunks` limits how many it may send that the next stage has not consumed.
     """
 
-    stage: StageReplicas
+    stage: StageWorkers
     final: bool
     max_unread: int = 8
     max_chunks: int = 8
 
 
-def wire(positions: Sequence[PipelineStage]) -> tuple[tuple[ReplicatedHandle, ...], list[Edge]]:
-    """The faces of a pipeline, in order, and the edges between them."""
-    hops = [  # of each: a row for each replica before, in it an edge to each replica after
+def wire(pipeline: Sequence[PipelineStage]) -> tuple[tuple[ReplicatedHandle, ...], list[Edge]]:
+    """The handles of a pipeline's positions, in order, and the edges between them."""
+    # For each two neighbours: a row for each sending worker, with an edge to each receiving worker.
+    tables = [
         [
-            [connect(one, other, before.max_chunks) for other in after.stage.workers]
-            for one in before.stage.workers
+            [make_edge(sender, receiver, before.max_chunks) for receiver in after.stage.workers]
+            for sender in before.stage.workers
         ]
-        for before, after in pairwise(positions)
+        for before, after in pairwise(pipeline)
     ]
-    faces: list[ReplicatedHandle] = []
-    for k in reversed(range(len(positions))):
-        face = ReplicatedHandle(faces[0] if faces else None)
-        for n, worker in enumerate(positions[k].stage.workers):
-            port = Position(
-                positions[k].final,
-                positions[k].max_unread,
-                tuple(row[n] for row in hops[k - 1]) if k else (),
-                tuple(hops[k][n]) if k < len(hops) else (),
+    handles: list[ReplicatedHandle] = []
+    for k in reversed(range(len(pipeline))):
+        handle = ReplicatedHandle(handles[0] if handles else None)
+        for n, worker in enumerate(pipeline[k].stage.workers):
+            position = Position(
+                pipeline[k].final,
+                pipeline[k].max_unread,
+                incoming=tuple(row[n] for row in tables[k - 1]) if k else (),
+                outgoing=tuple(tables[k][n]) if k < len(tables) else (),
             )
-            worker.join(face, port)
-        faces.insert(0, face)
-    return tuple(faces), [edge for rows in hops for row in rows for edge in row]
+            worker.add_position(handle, position)
+        handles.insert(0, handle)
+    return tuple(handles), [edge for table in tables for row in table for edge in row]
 
 
-def connect(sender: Executor, receiver: Executor, max_chunks: int) -> Edge:
-    """The edge between the next position of each, by how far apart their workers may be."""
+def make_edge(sender: Executor, receiver: Executor, max_chunks: int) -> Edge:
+    """The edge between the next positions of two workers; its kind depends on where they run."""
     name = f"{sender.name}:{sender.num_positions}>{receiver.name}"
     kinds = {sender.kind, receiver.kind}
     if kinds == {"thread"}:
         return MemoryConnector(name, max_chunks)
     if "ray" not in kinds:
         return SharedMemoryEdge.create(name, max_chunks)
-    from stages.runtime.executors.ray_executor import link  # an extra
+    from stages.runtime.executors.ray_executor import make_remote_edge  # an extra
 
-    return link(name, sender, receiver, max_chunks)
+    return make_remote_edge(name, sender, receiver, max_chunks)
 
 
 class Deployment:
-    """What one server process runs."""
+    """All that one server process runs: stages, the pipelines that use them, and their edges."""
 
     def __init__(
         self,
-        stages: Sequence[StageReplicas],
+        stages: Sequence[StageWorkers],
         pipelines: Sequence[Pipeline],
         edges: Sequence[Edge],
     ) -> None:
@@ -97,7 +98,7 @@ class Deployment:
         return all(stage.num_up for stage in self.stages)
 
     async def start(self, timeout_s: float = 300.0) -> None:
-        """Load and warm all stages at once; on a failure all are stopped again.
+        """Load and warm all stages at once. If one fails, all are stopped again.
 
         Raises StartError, which names the stage.
         """

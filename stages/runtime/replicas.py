@@ -1,4 +1,4 @@
-"""The workers of a stage, by its placement."""
+"""Makes the workers of a stage, as its placement says: how many, and what runs each."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class StageReplicas:
-    """A stage by its name, and the workers that share its requests."""
+class StageWorkers:
+    """All workers of a stage, which share its requests, and the stage's name."""
 
     name: str
     workers: tuple[Executor, ...]
 
     @property
     def num_up(self) -> int:
-        """How many of them run."""
+        """How many of the workers run."""
         return sum(worker.is_up for worker in self.workers)
 
 
 def make_replicas(
     placement: Placement, name: str, stage: Callable[..., Stage], *args: object
-) -> StageReplicas:
-    """The workers of a stage: `name`, or `name-0`, `name-1`, ... where there are several."""
+) -> StageWorkers:
+    """A worker for each replica. Their names are `name`, or `name-0`, `name-1`, ... if several."""
     executor, count = _executor(placement), placement.replicas
     names = [name] if count == 1 else [f"{name}-{n}" for n in range(count)]
-    return StageReplicas(name, tuple(executor(each, stage, *args) for each in names))
+    return StageWorkers(name, tuple(executor(each, stage, *args) for each in names))
 
 
 def _executor(placement: Placement) -> Callable[..., Executor]:
@@ -45,8 +45,8 @@ def _executor(placement: Placement) -> Callable[..., Executor]:
             return ThreadExecutor
         case "process":
             return ProcessExecutor
-        case "ray":  # an extra: imported only where it is asked for
+        case "ray":  # an extra, so imported only where it is used
             from stages.runtime.executors.ray_executor import RayExecutor
 
             return partial(RayExecutor, placement)
-    raise ValueError(f"no executor {placement.executor!r}; there are thread, process and ray")
+    raise ValueError(f"no executor {placement.executor!r}; use thread, process or ray")

@@ -29,8 +29,8 @@ class FaultyTalker(FakeTalker):
         first = self._requests[request_id].text.split(maxsplit=1)[:1]
         return first != ["stall"] and super().ready(request_id)
 
-    def step(self, room):
-        for request_id in room:
+    def step(self, credit):
+        for request_id in credit:
             word = self._requests[request_id].text.lstrip().partition(" ")[0]
             if word == "fail":
                 raise RequestError(request_id, "the text asked for it")
@@ -38,7 +38,7 @@ class FaultyTalker(FakeTalker):
                 os.abort() if threading.current_thread() is threading.main_thread() else _fail()
             if word == "linger":
                 threading.Event().wait(LINGER_S)
-            yield from super().step({request_id: room[request_id]})
+            yield from super().step({request_id: credit[request_id]})
 
 
 def _fail():

@@ -6,7 +6,7 @@ from stages.contract.messages import StageInput, StageOutput
 from stages.runtime.executors.handle import ReplicatedHandle
 from stages.runtime.worker.control import Abort, AbortDone, Output, Submit
 
-MANY = 99  # an edge is called by the replica at its other end
+MANY = 99  # an edge is named by the number of the replica at its other end
 
 
 class ScriptedWorker:
@@ -14,7 +14,7 @@ class ScriptedWorker:
 
     def __init__(self, name):
         self.name = name
-        self.seats = []
+        self.replicas = []
         self.open = {}  # the submits of what it holds
         self.seen = []  # all submits
         self.silent = False
@@ -28,25 +28,27 @@ class ScriptedWorker:
                 self.seen.append(order)
             case Abort() if not self.silent:
                 self.open.pop(order.request_id, None)
-                self.seats[order.face].deliver(AbortDone(order.face, order.request_id))
+                self.replicas[order.position].deliver(AbortDone(order.position, order.request_id))
 
     def report(self, request_id, data=None, finished=False, error=None):
-        face = self.open[request_id].face
+        position = self.open[request_id].position
         if finished:
             del self.open[request_id]
-        self.seats[face].deliver(Output(face, StageOutput(request_id, data, finished, error)))
+        self.replicas[position].deliver(
+            Output(position, StageOutput(request_id, data, finished, error))
+        )
 
     def die(self):
         self.open.clear()
         self.is_up = False
-        for seat in self.seats:
-            seat.worker_ended(WorkerDiedError(f"{self.name} died"))
+        for replica in self.replicas:
+            replica.worker_ended(WorkerDiedError(f"{self.name} died"))
 
     def revive(self):
         self.is_up = True
         self.silent = False
-        for seat in self.seats:
-            seat.worker_started()
+        for replica in self.replicas:
+            replica.worker_started()
 
 
 class Fleet:
@@ -58,21 +60,23 @@ class Fleet:
             for name, count in zip(("thinker", "talker", "code2wav"), counts, strict=True)
         ]
         self.workers = [worker for stage in self.stages for worker in stage]
-        self.chat_faces = self._faces(self.stages)
-        self.speech_faces = self._faces(self.stages[1:])
-        self.chat = AsyncChunkOrchestrator(self.chat_faces, {0, 2}, later)
-        self.speech = AsyncChunkOrchestrator(self.speech_faces, {1}, later)
+        self.chat_handles = self._handles(self.stages)
+        self.speech_handles = self._handles(self.stages[1:])
+        self.chat = AsyncChunkOrchestrator(self.chat_handles, {0, 2}, later)
+        self.speech = AsyncChunkOrchestrator(self.speech_handles, {1}, later)
         for worker in self.workers:
             worker.revive()
 
-    def _faces(self, stages):
-        faces = []
+    def _handles(self, stages):
+        handles = []
         for stage in reversed(stages):
-            face = ReplicatedHandle(faces[0] if faces else None)
+            handle = ReplicatedHandle(handles[0] if handles else None)
             for worker in stage:
-                worker.seats.append(face.seat(worker, len(worker.seats), *[range(MANY)] * 2))
-            faces.insert(0, face)
-        return faces
+                worker.replicas.append(
+                    handle.add_replica(worker, len(worker.replicas), *[range(MANY)] * 2)
+                )
+            handles.insert(0, handle)
+        return handles
 
     def holders(self, request_id):
         """The workers that hold a request, in the order of stages."""

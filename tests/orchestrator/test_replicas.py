@@ -73,10 +73,10 @@ async def test_each_end_knows_the_other_for_the_life_of_the_request():
                 stage.index(w)
                 for stage, w in zip(fleet.stages, (thinker, talker, sounder), strict=True)
             ]
-            assert thinker.open[name].outlet == at[1]
-            assert talker.open[name].inlet == at[0]
-            assert talker.open[name].outlet == at[2]
-            assert sounder.open[name].inlet == at[1]
+            assert thinker.open[name].outgoing == at[1]
+            assert talker.open[name].incoming == at[0]
+            assert talker.open[name].outgoing == at[2]
+            assert sounder.open[name].incoming == at[1]
 
 
 async def test_a_death_fails_only_the_requests_bound_to_that_worker():
@@ -119,7 +119,7 @@ async def test_a_request_bound_ahead_to_a_worker_that_dies_is_not_bound_anew():
         def obey_and_kill(order):
             obey(order)
             if isinstance(order, Submit):
-                talkers[order.outlet].die()
+                talkers[order.outgoing].die()
 
         thinker.post = obey_and_kill
         await chat(fleet, "a")
@@ -211,8 +211,8 @@ class Machine(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from([w for w in self.fleet.workers if w.is_up] or [None]))
         if worker is None:
             return
-        for seat in worker.seats:
-            self.hurt |= set(seat.requests)
+        for replica in worker.replicas:
+            self.hurt |= set(replica.requests)
         stage = next(stage for stage in self.fleet.stages if worker in stage)
         if sum(each.is_up for each in stage) == 1:
             self.hurt |= set(self.live)
@@ -243,7 +243,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def a_worker_counts_what_it_holds(self):
         for worker in self.fleet.workers:
-            bound = {name for seat in worker.seats for name in seat.requests}
+            bound = {name for replica in worker.replicas for name in replica.requests}
             assert set(worker.open) <= bound
             assert worker.is_up or not bound
             assert worker.num_live == len(bound)
@@ -256,13 +256,13 @@ class Machine(RuleBasedStateMachine):
         await asyncio.sleep(25)
         assert self.live == []
         for worker in self.fleet.workers:
-            if any(seat.aborts for seat in worker.seats):
+            if any(replica.aborts for replica in worker.replicas):
                 worker.die()  # what a supervisor does with it
                 worker.revive()
         await settle()
         assert [worker.num_live for worker in self.fleet.workers] == [0] * 7
-        for face in (*self.fleet.chat_faces, *self.fleet.speech_faces):
-            assert face._bound == {}
+        for handle in (*self.fleet.chat_handles, *self.fleet.speech_handles):
+            assert handle.num_bound == 0
         for task in self.collectors:
             task.cancel()
         await self.fleet.chat.shutdown()

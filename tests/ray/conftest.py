@@ -1,4 +1,4 @@
-"""A cluster of a head without work and two nodes, on this machine. Shut down, whatever happens."""
+"""A cluster on this machine: a head that runs no stages, and two nodes. Always shut down."""
 
 import pytest
 import ray
@@ -26,7 +26,7 @@ def cluster():
 
 @pytest.fixture
 def placed(cluster, request):
-    """Where a test's stages run; each test has a namespace of its own."""
+    """Makes the placement of a test's stages. Each test has a namespace of its own."""
     return lambda replicas=1: placement(cluster, request.node.name, replicas)
 
 

@@ -1,4 +1,4 @@
-"""A server of faulty fakes on a local cluster of its own: a short storm, and its end."""
+"""A server of faulty fake stages, on a local cluster of its own: a short storm, then its end."""
 
 import asyncio
 import os

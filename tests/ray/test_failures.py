@@ -1,4 +1,4 @@
-"""Actors, nodes and connections that die or fall silent, servers that do, and what is left."""
+"""Actors, nodes, connections and servers that die or fall silent, and what is left of them."""
 
 import asyncio
 import os
@@ -17,7 +17,8 @@ from orchestrator import AsyncChunkOrchestrator, Patience, Supervisor
 from stages.contract.errors import UnavailableError, WorkerDiedError
 from stages.contract.pipeline import prewarm_fn, speech_request
 from stages.models.fake.pipeline import build_fake
-from stages.runtime.connectors.remote import Address
+from stages.runtime.connectors.contract import Address
+from stages.runtime.executors.connections import Connection
 from stages.runtime.executors.ray_actor import LEASE_S
 from stages.runtime.placement import Placement
 from tests.ray.conftest import NODE_CPUS
@@ -48,7 +49,7 @@ class Serving:
 
     @asynccontextmanager
     async def streams(self, count):
-        """Long ones, of each of which the first output was read; the reads of the rest, in turn."""
+        """Long streams, past their first output. Yields the tasks that read the rest afterwards."""
         async with asyncio.TaskGroup() as tasks:
             begun, go_on = [asyncio.Event() for _ in range(count)], asyncio.Event()
 
@@ -85,7 +86,7 @@ async def serving(*on):
 
 
 async def until(condition, seconds=30):
-    """What another process does cannot be awaited."""
+    """Poll: what another process does cannot be awaited."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
@@ -93,12 +94,12 @@ async def until(condition, seconds=30):
 
 def pid_of(worker):
     """The process of a worker's actor."""
-    return ray.get(worker._attempt.actor.__ray_call__.remote(lambda _: os.getpid()))
+    return ray.get(worker.actor.__ray_call__.remote(lambda _: os.getpid()))
 
 
 def end_first_lease(worker):
-    """That of whoever asked for the actor, which would keep it for a while after all have left."""
-    ray.get(worker._attempt.actor.__ray_call__.remote(lambda actor: actor._leases.drop("")))
+    """The lease with which the actor starts, which would keep it a while after all have left."""
+    ray.get(worker.actor.detach.remote(""))
 
 
 def endings(streams):
@@ -108,12 +109,11 @@ def endings(streams):
     return [end.error for end in ends]
 
 
-async def test_a_killed_actor_fails_only_what_is_bound_to_it_and_comes_back(placed):
+async def test_a_killed_actor_fails_only_its_own_requests_and_comes_back(placed):
     async with serving(placed(2)) as served:
         victim = served.talkers[0]
         async with served.streams(8) as streams:
-            bound = victim._seats[0].requests.copy()
-            assert len(bound) == 4
+            assert victim.num_live == 4
             pid = pid_of(victim)
             began = time.monotonic()
             os.kill(pid, signal.SIGKILL)
@@ -163,25 +163,26 @@ async def test_an_actor_that_falls_silent_is_ended_and_placed_again(placed):
         assert (await served.speak())[-1].error is None
 
 
-async def test_a_partition_between_two_workers_fails_what_crosses_it_and_ends(placed, monkeypatch):
-    """Both answer the server, and bytes between them stop."""
-    from stages.runtime.executors import ray_executor as on_ray
+async def test_a_partition_between_two_workers_fails_their_requests_and_is_repaired(
+    placed, monkeypatch
+):
+    """Both workers answer the server, but bytes between them stop."""
+    relays, plain = [], Connection.send_address
 
-    relays, plain = [], on_ray.Link.introduce
+    def send_address(connection):
+        of_talker = connection.name.startswith("talker:0>")
+        if of_talker and connection.can_be_up and connection.address and not relays:
+            relays.append(Relay(connection.address.endpoint))
+            connection.address = Address(relays[0].endpoint, connection.address.secret)
+        plain(connection)
 
-    def introduce(link):
-        if link.is_wanted and link.address and link.name.startswith("talker:0>") and not relays:
-            relays.append(Relay(link.address.endpoint))
-            link.address = Address(relays[0].endpoint, link.address.secret)
-        plain(link)
-
-    monkeypatch.setattr(on_ray.Link, "introduce", introduce)
+    monkeypatch.setattr(Connection, "send_address", send_address)
     on = placed()
     async with serving(on) as served:
         sounder = served.sounders[0]
         async with served.streams(3) as streams:
             relays[0].cut()
-            await until(lambda: all(not seat.requests for seat in sounder._seats), FEW_S)
+            await until(lambda: sounder.num_live == 0, FEW_S)
         errors = endings(streams)
         assert all(isinstance(error, UnavailableError) for error in errors)
         assert sounder.is_up
@@ -196,7 +197,7 @@ async def test_a_partition_between_two_workers_fails_what_crosses_it_and_ends(pl
         relays[0].close()
 
 
-async def test_two_servers_share_the_workers_and_one_that_leaves_takes_nothing_with_it(placed):
+async def test_two_servers_share_the_workers_and_one_that_leaves_harms_no_other(placed):
     on = placed()
     async with serving(on) as one:
         async with serving(on) as other:
@@ -204,15 +205,15 @@ async def test_two_servers_share_the_workers_and_one_that_leaves_takes_nothing_w
             async with other.streams(2) as streams:
                 assert (await one.speak())[-1].error is None
             assert endings(streams) == [None, None]
-            figures = [each.talkers[0].step_stats for each in (one, other)]
-            words = sum(each.batch_size.total for each in figures)
+            stats = [each.talkers[0].step_stats for each in (one, other)]
+            words = sum(each.batch_size.total for each in stats)
             assert words == (3 + 1) + 2 * (400 + 1)  # a step for each, and for the end
-            assert sum(each.step_s.cumulative[-1] for each in figures) > 0
+            assert sum(each.step_s.cumulative[-1] for each in stats) > 0
         assert (await one.speak())[-1].error is None
 
 
-async def test_a_killed_worker_of_any_kind_fails_only_what_is_bound_to_it(placed):
-    """Talkers in processes send to actors; code2wavs in processes are sent to by actors."""
+async def test_a_killed_worker_of_any_kind_fails_only_its_own_requests(placed):
+    """First talkers in processes send to actors, then actors send to code2wavs in processes."""
     on, inside = placed(2), Placement(executor="process", replicas=2)
     async with serving(inside, inside, on) as served:
         assert await died_alone(served, served.talkers[0], served.talkers[0].pid)
@@ -223,7 +224,7 @@ async def test_a_killed_worker_of_any_kind_fails_only_what_is_bound_to_it(placed
 
 
 async def died_alone(served, victim, pid):
-    """Whether of 4 streams those two ended that were bound to it, and it came back."""
+    """Whether exactly the two of four streams that were bound to it failed, and it came back."""
     starts = victim.num_starts
     async with served.streams(4) as streams:
         os.kill(pid, signal.SIGKILL)
@@ -237,7 +238,7 @@ async def died_alone(served, victim, pid):
 
 
 async def test_an_actor_serves_servers_each_with_neighbours_of_its_own(placed):
-    """A talker on Ray between stages in the threads of two servers; one leaves, and comes back."""
+    """A talker on Ray between stages in threads of two servers. One leaves, and comes back."""
     on, inside = placed(), Placement()
     async with serving(inside, on, inside) as one:
         for _ in range(2):
@@ -249,7 +250,7 @@ async def test_an_actor_serves_servers_each_with_neighbours_of_its_own(placed):
         assert (await one.speak())[-1].error is None
 
 
-async def test_a_server_that_comes_as_the_last_one_leaves_gets_workers(placed):
+async def test_a_server_that_starts_as_the_last_one_leaves_gets_workers(placed):
     on = placed()
     for _ in range(3):
         async with serving(on) as served:
@@ -258,7 +259,7 @@ async def test_a_server_that_comes_as_the_last_one_leaves_gets_workers(placed):
             assert (await served.speak())[-1].error is None
 
 
-async def test_servers_that_mean_different_stages_do_not_share(placed):
+async def test_servers_with_different_stages_do_not_share_an_actor(placed):
     from dataclasses import replace
 
     from stages.contract.errors import StartError
@@ -291,7 +292,7 @@ asyncio.run(main())
 """
 
 
-async def test_of_a_killed_server_requests_end_with_its_lease_and_actors_with_the_last(
+async def test_requests_of_a_killed_server_end_with_its_lease_and_actors_with_the_last_lease(
     placed, cluster, request
 ):
     where = (cluster.address, request.node.name)
@@ -304,22 +305,21 @@ async def test_of_a_killed_server_requests_end_with_its_lease_and_actors_with_th
             await BufferedByteReceiveStream(killed.stdout).receive_until(b"\n", 99) == b"streaming"
         )
         talker = served.talkers[0]
-        assert ask(talker) == 1
+        assert num_requests(talker) == 1
         killed.kill()
         await killed.wait()
         await killed.aclose()
-        await until(lambda: ask(talker) == 0, LEASE_S + 5)
+        await until(lambda: num_requests(talker) == 0, LEASE_S + 5)
         assert (await served.speak())[-1].error is None
-    await until(lambda: not named(where[1]), 10)
+    await until(lambda: not actors_of(where[1]), 10)
 
 
-def ask(worker):
-    """How many requests an actor holds, of all servers."""
-    attempt = worker._attempt
-    return ray.get(attempt.actor.renew.remote(attempt.server))
+def num_requests(worker):
+    """How many requests of all servers an actor holds."""
+    return ray.get(worker.actor.__ray_call__.remote(lambda actor: actor.num_live))
 
 
-def named(namespace):
+def actors_of(namespace):
     """The actors of a namespace."""
     return [
         each

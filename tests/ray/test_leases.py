@@ -1,4 +1,4 @@
-"""Leases: who renews keeps them, one that runs out is told once, without any the actor ends."""
+"""Leases last while they are renewed. An ended one is reported once. Without any, it is over."""
 
 import threading
 
@@ -49,4 +49,4 @@ def test_without_any_lease_it_is_over():
     waiting.join(10)
     assert not waiting.is_alive()
     assert not leases.wait()
-    assert not leases.renew("b")  # a server that comes now would lose its worker at once
+    assert not leases.renew("b")  # a server that came now would lose its worker at once

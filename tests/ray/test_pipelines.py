@@ -8,9 +8,9 @@ from stages.contract.errors import StartError
 from stages.models.fake.pipeline import build_fake
 from stages.models.fake.stages import FakeTalker
 from stages.runtime.connectors.memory import MemoryConnector
-from stages.runtime.connectors.remote import RemoteEdge
+from stages.runtime.connectors.remote.edge import RemoteEdge
 from stages.runtime.connectors.shared_memory import SharedMemoryEdge
-from stages.runtime.deployment import Deployment, Position, wire
+from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement
 from stages.runtime.replicas import make_replicas
 from tests.ray.conftest import placement
@@ -71,7 +71,7 @@ def test_an_edge_is_chosen_by_where_its_ends_are_and_only_actors_share_it(sender
             make_replicas(Placement(executor=kind), name, FakeTalker)
             for kind, name in ((sender, "a"), (receiver, "b"))
         )
-        _, [edge] = wire([Position(one, final=False), Position(other, final=True)])
+        _, [edge] = wire([PipelineStage(one, final=False), PipelineStage(other, final=True)])
         assert type(edge) is EDGES.get((sender, receiver), RemoteEdge)
         edges.append(edge)
     names = {edge.name for edge in edges if isinstance(edge, RemoteEdge)}

@@ -35,14 +35,14 @@ async def spoken(on_talker, on_code2wav, cache_dir):
 async def test_the_same_seed_gives_the_same_samples_everywhere(cluster, model_cache_dir):
     thread, process = Placement(executor="thread"), Placement(executor="process")
     on_ray, again, last = (placement(cluster, f"samples-{n}") for n in range(3))
-    ways = [
+    placements = [
         (thread, thread),
         (process, process),
         (on_ray, on_ray),
         (thread, again),
         (last, process),
     ]
-    first, *others = [await spoken(*way, model_cache_dir) for way in ways]
+    first, *others = [await spoken(*pair, model_cache_dir) for pair in placements]
     assert len(first) > 24_000
     for other in others:
         assert len(other) == len(first)

@@ -1,4 +1,4 @@
-"""A server of its own, with a cluster of its own, is told to stop while a stream runs."""
+"""A server with a local Ray cluster is stopped by a signal while a stream runs."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ CHAT = {
 
 
 def session_of(process):
-    """Whoever is in the session that it leads, as all of its cluster is."""
+    """The processes in the session that it leads, which has its whole cluster."""
     found = []
     for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
         try:

@@ -128,9 +128,9 @@ class FakeThinker(_FakeStage[_ThinkerRequest]):
         """Always True."""
         return True
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """Emit the next word of each request, or its end."""
-        for request_id in room:
+        for request_id in credit:
             request = self._requests[request_id]
             if reason := request.finish_reason:
                 num_prompt = len(request.params.prompt)
@@ -174,9 +174,9 @@ class FakeTalker(_FakeStage[_TalkerRequest]):
         request = self._requests[request_id]
         return request.ended or " " in request.text.lstrip()
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """Emit the frames of the next word of each request, or its end."""
-        for request_id in room:
+        for request_id in credit:
             request = self._requests[request_id]
             word, _, request.text = request.text.lstrip().partition(" ")
             if not word:
@@ -222,9 +222,9 @@ class FakeCode2Wav(_FakeStage[_Code2WavRequest]):
         request = self._requests[request_id]
         return request.ended or bool(request.frames)
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """Emit the samples of the next chunk of each request, or its end."""
-        for request_id in room:
+        for request_id in credit:
             request = self._requests[request_id]
             if not request.frames:
                 tokens = math.ceil(request.num_samples / OUTPUT_RATE_HZ / 0.05)

@@ -130,12 +130,12 @@ class ThinkerStage:
         """Whether the reply has not ended."""
         return self._requests[request_id].reply.finish_reason is None
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
-        """Advance up to `max_batch` requests in `room`. Those that waited longest come first.
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+        """Advance up to `max_batch` requests in `credit`. Those that waited longest come first.
 
         If a request fails, those after it in the batch stay as they were and repeat the step.
         """
-        ready = [self._requests[request_id] for request_id in room]
+        ready = [self._requests[request_id] for request_id in credit]
         chosen = plan(ready, self.config.max_batch, self._max_step_tokens)
         if not chosen:
             return

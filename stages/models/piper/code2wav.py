@@ -107,9 +107,9 @@ class Code2WavStage:
         request = self._requests[request_id]
         return request.has_work or request.is_drained
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
-        """Decode one chunk of the most urgent request in `room`; report the end if it is done."""
-        request_id = self._playback.most_urgent(room)
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+        """Decode one chunk of the most urgent request in `credit`; report the end if it is done."""
+        request_id = self._playback.most_urgent(credit)
         request = self._requests[request_id]
         with as_request_error(request_id):
             samples, captions = request.next_samples()

@@ -123,9 +123,9 @@ class TalkerStage:
         request = self._requests[request_id]
         return request.has_work or request.input_ended
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
-        """Make one slice of the most urgent request in `room`; report the end if it is done."""
-        request_id = self._playback.most_urgent(room)
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+        """Make one slice of the most urgent request in `credit`; report the end if it is done."""
+        request_id = self._playback.most_urgent(credit)
         request = self._requests[request_id]
         if self._playback.is_newcomer(request_id):
             FIRST_SOUNDS.begin(request_id)

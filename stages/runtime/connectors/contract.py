@@ -1,14 +1,15 @@
 """The connector contract: one bounded, ordered edge from a stage worker to the next.
 
 Each request that is open on the edge has a lane: its chunks, then its end, in one stream. A lane
-holds at most `max_chunks` chunks that the receiver has not consumed; a sender asks for room and
-never waits. Every implementation passes `tests/stages/runtime/connectors/conformance.py`.
+holds at most `max_chunks` chunks that the receiver has not consumed. A sender asks for its credit
+before it sends, and never waits. Every implementation passes
+`tests/stages/runtime/connectors/conformance.py`.
 
-The two ends belong to two workers, each called from its own thread. An end is opened with the
-`Wakeup` of its worker, which the other end calls when it has something for it. Ends in one process
-or on one machine share memory. Ends that may be on two machines do not: there the receiver
-has an address, the server tells it to the sender, and the sender connects. Nothing here knows what
-a chunk means.
+The sender and the receiver belong to two workers. Each is called from its own worker's thread. Each
+is opened with the `Wakeup` of its worker, and the other side wakes that worker when it has
+something for it. A sender and a receiver in one process or on one machine share memory. Where they
+may be on two machines, the receiver has an address, the server gives it to the sender, and the
+sender connects. Nothing here knows what a chunk means.
 """
 
 from __future__ import annotations
@@ -24,20 +25,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where somebody listens, and the secret that callers must know. `door` is where processes of
-    the same machine hand in an edge (see `fd_passing.py`); empty where that is not possible."""
+    """Where a socket listens, and the secret that a peer must send to connect.
+
+    `edge_inbox` is the name of the socket at which processes of the same machine hand in an edge
+    (see `fd_passing.py`). It is empty where that is not possible.
+    """
 
     endpoint: str
     secret: str
-    door: str = ""
+    edge_inbox: str = ""
 
 
 class LaneSignal(Enum):
     """What can follow the chunks in a lane."""
 
     END = auto()  # no more chunks
-    FAIL = auto()  # the sender gave up; what is unread is worth nothing
-    RESET = auto()  # of all lanes: the sender is a new one, and what came before is worth nothing
+    ABORT = auto()  # the sender gave up: discard what is unread
+    RESET = auto()  # of all lanes: the sender was started again, discard everything before
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class EdgeStats:
-    """`num_dropped` counts chunks that came for a lane whose receiver had hung up."""
+    """`num_dropped` counts the chunks sent to a lane that is not open, or that was cancelled."""
 
     num_lanes: int
     num_unread: int
@@ -59,95 +63,95 @@ class EdgeStats:
 
 
 class Sender(Protocol):
-    """The upstream end."""
+    """The upstream side of an edge."""
 
     def reset(self) -> None:
-        """Called once by a worker that starts: there are no lanes, and the receiver gets RESET."""
+        """Forget all lanes; the receiver gets RESET. A worker calls it once, when it starts."""
 
-    def open(self, request_id: str) -> None:
-        """Begin a lane. Without one, everything sent is dropped and counted."""
+    def open_lane(self, request_id: str) -> None:
+        """Begin a lane. What is sent without an open lane is dropped and counted."""
 
-    def room(self, request_id: str) -> int:
-        """How many chunks the lane takes now; plenty once the receiver has hung up."""
+    def credit(self, request_id: str) -> int:
+        """How many chunks the lane takes now: `max_chunks` if it is cancelled or not open."""
 
     def send(self, request_id: str, chunk: Chunk) -> None:
-        """Append a chunk; the caller made sure of room. Dropped if the receiver has hung up."""
+        """Append a chunk. The caller has checked the credit. Dropped if the lane is cancelled."""
 
-    def end(self, request_id: str) -> None:
-        """Say that no more chunks come; needs no room."""
+    def finish(self, request_id: str) -> None:
+        """Say that no more chunks come. Needs no credit."""
 
-    def drained(self, request_id: str) -> bool:
-        """Whether all that was sent, the end too, is consumed, or the receiver has hung up."""
+    def is_drained(self, request_id: str) -> bool:
+        """Whether everything sent, and the end, is consumed; true also if the lane is cancelled."""
 
-    def lost(self, request_id: str) -> bool:
-        """Whether the receiver is out of reach, and the lane will never be drained."""
+    def is_lost(self, request_id: str) -> bool:
+        """Whether the receiver cannot be reached, so that the lane will never be drained."""
 
-    def close(self, request_id: str) -> None:
-        """Forget the lane. If it was not drained, the receiver gets FAIL instead of the rest."""
+    def close_lane(self, request_id: str) -> None:
+        """Forget the lane. If it was not drained, the receiver gets ABORT instead of the rest."""
 
     def changed(self) -> list[str]:
-        """The lanes whose room, drained or lost state has changed since the last call."""
+        """The lanes whose credit, drained or lost state has changed since the last call."""
 
     def flush(self) -> None:
-        """Wake the receiver, once for all that was sent since the last flush."""
+        """Wake the receiver, once for everything that was sent since the last flush."""
 
-    def shut(self) -> None:
-        """Free this end; there is no other call after it."""
+    def close(self) -> None:
+        """Free this side. It is not used after that."""
 
 
 class Receiver(Protocol):
-    """The downstream end."""
+    """The downstream side of an edge."""
 
     def receive(self) -> list[Delivery]:
-        """Everything that is ready, in the order sent."""
+        """Everything that has arrived, in the order in which it was sent."""
 
     def consumed(self, request_id: str) -> None:
-        """One item (a chunk or END) was taken by the stage: its credit goes back."""
+        """The stage took one item (a chunk or END). Its credit goes back to the sender."""
 
-    def hang_up(self, request_id: str) -> None:
-        """Nothing more is wanted of the lane; what is unread is freed. Unknown ids are ignored."""
+    def cancel(self, request_id: str) -> None:
+        """Take nothing more of the lane, and free what is unread. Unknown ids are ignored."""
 
     def flush(self) -> None:
         """Wake the sender, once for all the credit given since the last flush."""
 
-    def shut(self) -> None:
-        """Free this end; there is no other call after it."""
+    def close(self) -> None:
+        """Free this side. It is not used after that."""
 
 
 @runtime_checkable
 class ConnectingSender(Protocol):
-    """A sender that has to be told where its receiver is. Before that all its lanes are lost."""
+    """A sender that must be given its receiver's address. Until then all its lanes are lost."""
 
-    def call(self, address: Address) -> None:
-        """Send to the receiver that is there; the one that it calls already stays."""
+    def connect(self, address: Address) -> None:
+        """Connect to the receiver at this address. Does nothing if it has this address already."""
 
 
 @runtime_checkable
 class ListeningReceiver(Protocol):
-    """A receiver that its sender has to call."""
+    """A receiver that its sender connects to."""
 
     address: Address
 
     @property
-    def is_linked(self) -> bool:
-        """Whether a sender has called, and is there."""
+    def is_connected(self) -> bool:
+        """Whether a sender is connected."""
 
 
 class Edge(Protocol):
-    """An edge, as the process that owns it holds it: where its ends come from, and its end.
+    """An edge, as the process that owns it holds it. It opens the sender and the receiver.
 
     No other edge of the same worker has its name.
     """
 
     @property
     def name(self) -> str:
-        """What both ends call it."""
+        """What the workers on both sides call it."""
 
-    def open_sender(self, site: Wakeup) -> Sender:
-        """The upstream end; called where the upstream worker runs, each time that one starts."""
+    def open_sender(self, wakeup: Wakeup) -> Sender:
+        """The upstream side. Called in the upstream worker, each time that one starts."""
 
-    def open_receiver(self, site: Wakeup) -> Receiver:
-        """The downstream end, likewise."""
+    def open_receiver(self, wakeup: Wakeup) -> Receiver:
+        """The downstream side. Called in the downstream worker, each time that one starts."""
 
     def close(self) -> None:
-        """Free everything, whoever calls and whatever was unread. May be called twice."""
+        """Free everything, also what is unread. May be called twice."""

@@ -1,7 +1,7 @@
-"""Handing an edge in shared memory to a process of this machine that was started by somebody else.
+"""Hands an edge in shared memory to a process of this machine that somebody else started.
 
-The rings have no names (see `ring.py`), so their descriptors are passed over a socket whose name is
-in no file system. A key says which edge is meant. Linux only.
+The rings have no names (see `ring.py`), so their descriptors are passed over a socket, whose name
+is in no file system. A key says which edge is meant. Linux only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEY_BYTES = 32
 
 
 class EdgeInbox:
-    """Where edges are handed in. `name` tells others; only this machine's can use it."""
+    """A socket at which other processes hand in edges. Only this machine's can use its `name`."""
 
     def __init__(self) -> None:
         self.name = f"nano-omni-{secrets.token_hex(8)}"
@@ -28,38 +28,39 @@ class EdgeInbox:
         self._socket.setblocking(False)
 
     def take(self, key: bytes) -> SharedMemoryEdge | None:
-        """The edge that was handed in with `key`, None if it was not. Others are thrown away."""
+        """The edge that was handed in with `key`, or None. All others are thrown away."""
         while True:
             try:
-                caller, _ = self._socket.accept()
+                peer, _ = self._socket.accept()
             except BlockingIOError:
                 return None
-            with caller:
-                caller.setblocking(False)
+            with peer:
+                peer.setblocking(False)
                 try:
-                    told, files, _, _ = socket.recv_fds(caller, _KEY_BYTES, _NUM_FILES)
+                    sent_key, files, _, _ = socket.recv_fds(peer, _KEY_BYTES, _NUM_FILES)
                 except BlockingIOError:
                     continue
-            if told == key and len(files) == _NUM_FILES:
+            if sent_key == key and len(files) == _NUM_FILES:
                 data, credit = (files[0], files[1], DATA_BYTES), (files[2], files[3], CREDIT_BYTES)
                 return SharedMemoryEdge("", RingFiles(*data), RingFiles(*credit), max_chunks=0)
-            for each in files:
-                os.close(each)
+            for file in files:
+                os.close(file)
 
     def close(self) -> None:
-        """Nothing can be handed in any more."""
+        """Accept no more edges."""
         self._socket.close()
 
 
-def send_edge(door: str, edge: SharedMemoryEdge) -> bytes | None:
-    """Give `edge` to whoever has the door; its key, None where that is not on this machine."""
+def hand_in_edge(inbox_name: str, edge: SharedMemoryEdge) -> bytes | None:
+    """Hand `edge` in at an EdgeInbox. Its key, or None if the inbox is not on this machine."""
     key = secrets.token_bytes(_KEY_BYTES)
-    files = [edge.data.memory, edge.data.bell, edge.credit.memory, edge.credit.bell]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
-        caller.setblocking(False)
+    data, credit = edge.data, edge.credit
+    files = [data.memory_fd, data.wakeup_fd, credit.memory_fd, credit.wakeup_fd]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
+        peer.setblocking(False)
         try:
-            caller.connect(f"\0{door}")
-            socket.send_fds(caller, [key], files)
+            peer.connect(f"\0{inbox_name}")
+            socket.send_fds(peer, [key], files)
         except OSError:
             return None
     return key

@@ -16,54 +16,56 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Lane:
-    unconsumed: int = 0  # chunks and END, sent and not yet consumed
-    ended: bool = False
-    hung_up: bool = False
+    num_unconsumed: int = 0  # chunks and END
+    is_finished: bool = False
+    is_cancelled: bool = False
 
 
 class MemoryConnector:
-    """Both ends are here; what they share outlives the workers that open them."""
+    """An Edge whose sender and receiver share memory. That outlives the workers that open them."""
 
     def __init__(self, name: str, max_chunks: int = 8) -> None:
         self.name = name
-        self._edge = _Edge(max_chunks)
+        self._shared = _Shared(max_chunks)
 
-    def open_sender(self, site: Wakeup) -> MemorySender:
-        """See Edge."""
-        self._edge.ring_sender = site.ring
-        return MemorySender(self._edge)
+    def open_sender(self, wakeup: Wakeup) -> MemorySender:
+        """The upstream side, for a worker that this wakes."""
+        self._shared.wake_sender = wakeup.wake
+        return MemorySender(self._shared)
 
-    def open_receiver(self, site: Wakeup) -> MemoryReceiver:
-        """See Edge."""
-        self._edge.ring_receiver = site.ring
-        site.ring()  # something may have been sent already
-        return MemoryReceiver(self._edge)
+    def open_receiver(self, wakeup: Wakeup) -> MemoryReceiver:
+        """The downstream side. Wakes its worker at once: something may have been sent already."""
+        self._shared.wake_receiver = wakeup.wake
+        wakeup.wake()
+        return MemoryReceiver(self._shared)
 
     def close(self) -> None:
-        """See Edge."""
-        with self._edge.lock:
-            self._edge.ready.clear()
-            self._edge.lanes.clear()
+        """Drop everything that is unread, and all lanes."""
+        with self._shared.lock:
+            self._shared.unread.clear()
+            self._shared.lanes.clear()
 
     def stats(self) -> EdgeStats:
-        """What the edge holds and has done."""
-        edge = self._edge
-        with edge.lock:
-            return EdgeStats(len(edge.lanes), len(edge.ready), edge.num_sent, edge.num_dropped)
+        """What the edge holds now, and has done."""
+        shared = self._shared
+        with shared.lock:
+            return EdgeStats(
+                len(shared.lanes), len(shared.unread), shared.num_sent, shared.num_dropped
+            )
 
 
-def _nobody() -> None:
-    """The other end was not opened yet."""
+def _wake_nobody() -> None:
+    """The other side was not opened yet."""
 
 
-class _Edge:
-    """What the two ends share, under one lock that nobody holds for long."""
+class _Shared:
+    """What sender and receiver share. One lock guards it; nobody holds the lock for long."""
 
     def __init__(self, max_chunks: int) -> None:
         self.max_chunks = max_chunks
-        self.ring_sender = self.ring_receiver = _nobody
+        self.wake_sender = self.wake_receiver = _wake_nobody
         self.lock = threading.Lock()
-        self.ready: deque[Delivery] = deque()
+        self.unread: deque[Delivery] = deque()
         self.lanes: dict[str, _Lane] = {}
         self.changed: set[str] = set()
         self.num_sent = 0
@@ -71,141 +73,143 @@ class _Edge:
 
     def drop_unread(self, request_id: str) -> None:
         """Free what one lane has not delivered yet. Rare: only where a lane ends early."""
-        self.ready = deque(d for d in self.ready if d.request_id != request_id)
+        self.unread = deque(d for d in self.unread if d.request_id != request_id)
 
 
 class MemorySender:
-    """See Sender."""
+    """The Sender of a MemoryConnector."""
 
-    def __init__(self, edge: _Edge) -> None:
-        self._edge = edge
-        self._unflushed = False
+    def __init__(self, shared: _Shared) -> None:
+        self._shared = shared
+        self._is_unflushed = False
 
     def reset(self) -> None:
-        """See Sender."""
-        with self._edge.lock:
-            self._edge.lanes.clear()
-            self._edge.ready.append(Delivery("", LaneSignal.RESET))
-        self._unflushed = True
+        """Forget all lanes, and send RESET."""
+        with self._shared.lock:
+            self._shared.lanes.clear()
+            self._shared.unread.append(Delivery("", LaneSignal.RESET))
+        self._is_unflushed = True
 
-    def open(self, request_id: str) -> None:
-        """See Sender."""
-        with self._edge.lock:
-            self._edge.lanes[request_id] = _Lane()
+    def open_lane(self, request_id: str) -> None:
+        """Begin a lane with full credit."""
+        with self._shared.lock:
+            self._shared.lanes[request_id] = _Lane()
 
-    def room(self, request_id: str) -> int:
-        """See Sender."""
-        with self._edge.lock:
-            lane = self._edge.lanes.get(request_id)
-            if lane is None or lane.hung_up:
-                return self._edge.max_chunks
-            return self._edge.max_chunks - lane.unconsumed
+    def credit(self, request_id: str) -> int:
+        """How many chunks the lane takes now."""
+        with self._shared.lock:
+            lane = self._shared.lanes.get(request_id)
+            if lane is None or lane.is_cancelled:
+                return self._shared.max_chunks
+            return self._shared.max_chunks - lane.num_unconsumed
 
     def send(self, request_id: str, chunk: Chunk) -> None:
-        """See Sender."""
-        with self._edge.lock:
-            lane = self._edge.lanes.get(request_id)
-            if lane is None or lane.hung_up:
-                self._edge.num_dropped += 1
+        """Append a chunk, or drop and count it if its lane is cancelled or not open."""
+        with self._shared.lock:
+            lane = self._shared.lanes.get(request_id)
+            if lane is None or lane.is_cancelled:
+                self._shared.num_dropped += 1
                 return
-            lane.unconsumed += 1
-            self._edge.num_sent += 1
-            self._edge.ready.append(Delivery(request_id, chunk))
-        self._unflushed = True
+            lane.num_unconsumed += 1
+            self._shared.num_sent += 1
+            self._shared.unread.append(Delivery(request_id, chunk))
+        self._is_unflushed = True
 
-    def end(self, request_id: str) -> None:
-        """See Sender."""
-        with self._edge.lock:
-            lane = self._edge.lanes.get(request_id)
-            if lane is None or lane.hung_up:
+    def finish(self, request_id: str) -> None:
+        """Append END."""
+        with self._shared.lock:
+            lane = self._shared.lanes.get(request_id)
+            if lane is None or lane.is_cancelled:
                 return
-            lane.unconsumed += 1
-            lane.ended = True
-            self._edge.ready.append(Delivery(request_id, LaneSignal.END))
-        self._unflushed = True
+            lane.num_unconsumed += 1
+            lane.is_finished = True
+            self._shared.unread.append(Delivery(request_id, LaneSignal.END))
+        self._is_unflushed = True
 
-    def drained(self, request_id: str) -> bool:
-        """See Sender."""
-        with self._edge.lock:
-            lane = self._edge.lanes.get(request_id)
-            return lane is None or lane.hung_up or (lane.ended and lane.unconsumed == 0)
+    def is_drained(self, request_id: str) -> bool:
+        """Whether everything sent is consumed, or the lane is cancelled or not open."""
+        with self._shared.lock:
+            lane = self._shared.lanes.get(request_id)
+            return (
+                lane is None or lane.is_cancelled or (lane.is_finished and lane.num_unconsumed == 0)
+            )
 
-    def lost(self, request_id: str) -> bool:
-        """See Sender."""
+    def is_lost(self, request_id: str) -> bool:
+        """Never: a receiver in the same process can always be reached."""
         return False
 
-    def close(self, request_id: str) -> None:
-        """See Sender."""
-        with self._edge.lock:
-            lane = self._edge.lanes.pop(request_id, None)
-            if lane is None or lane.hung_up or (lane.ended and lane.unconsumed == 0):
+    def close_lane(self, request_id: str) -> None:
+        """Forget the lane. If it was not drained, the receiver gets ABORT instead of the rest."""
+        with self._shared.lock:
+            lane = self._shared.lanes.pop(request_id, None)
+            if lane is None or lane.is_cancelled or (lane.is_finished and lane.num_unconsumed == 0):
                 return
-            self._edge.drop_unread(request_id)
-            self._edge.ready.append(Delivery(request_id, LaneSignal.FAIL))
-        self._unflushed = True
+            self._shared.drop_unread(request_id)
+            self._shared.unread.append(Delivery(request_id, LaneSignal.ABORT))
+        self._is_unflushed = True
 
     def changed(self) -> list[str]:
-        """See Sender."""
-        if not self._edge.changed:
+        """The lanes that got credit back, or were cancelled, since the last call."""
+        if not self._shared.changed:
             return []
-        with self._edge.lock:
-            changed = list(self._edge.changed)
-            self._edge.changed.clear()
+        with self._shared.lock:
+            changed = list(self._shared.changed)
+            self._shared.changed.clear()
         return changed
 
     def flush(self) -> None:
-        """See Sender."""
-        if self._unflushed:
-            self._unflushed = False
-            self._edge.ring_receiver()
+        """Wake the receiver if something was sent."""
+        if self._is_unflushed:
+            self._is_unflushed = False
+            self._shared.wake_receiver()
 
-    def shut(self) -> None:
-        """See Sender: the edge holds everything."""
+    def close(self) -> None:
+        """Nothing to free: the edge holds everything."""
 
 
 class MemoryReceiver:
-    """See Receiver."""
+    """The Receiver of a MemoryConnector."""
 
-    def __init__(self, edge: _Edge) -> None:
-        self._edge = edge
-        self._unflushed = False
+    def __init__(self, shared: _Shared) -> None:
+        self._shared = shared
+        self._is_unflushed = False
 
     def receive(self) -> list[Delivery]:
-        """See Receiver."""
-        if not self._edge.ready:
+        """Everything that is unread, in the order sent."""
+        if not self._shared.unread:
             return []
-        with self._edge.lock:
-            ready = list(self._edge.ready)
-            self._edge.ready.clear()
-        return ready
+        with self._shared.lock:
+            unread = list(self._shared.unread)
+            self._shared.unread.clear()
+        return unread
 
     def consumed(self, request_id: str) -> None:
-        """See Receiver."""
-        with self._edge.lock:
-            lane = self._edge.lanes.get(request_id)
+        """Give back the credit of one item."""
+        with self._shared.lock:
+            lane = self._shared.lanes.get(request_id)
             if lane is None:
                 return
-            lane.unconsumed -= 1
-            self._edge.changed.add(request_id)
-        self._unflushed = True
+            lane.num_unconsumed -= 1
+            self._shared.changed.add(request_id)
+        self._is_unflushed = True
 
-    def hang_up(self, request_id: str) -> None:
-        """See Receiver."""
-        with self._edge.lock:
-            lane = self._edge.lanes.get(request_id)
+    def cancel(self, request_id: str) -> None:
+        """Free what is unread of the lane, and drop what is still sent to it."""
+        with self._shared.lock:
+            lane = self._shared.lanes.get(request_id)
             if lane is None:
                 return
-            lane.hung_up = True
-            if lane.unconsumed:
-                self._edge.drop_unread(request_id)
-            self._edge.changed.add(request_id)
-        self._unflushed = True
+            lane.is_cancelled = True
+            if lane.num_unconsumed:
+                self._shared.drop_unread(request_id)
+            self._shared.changed.add(request_id)
+        self._is_unflushed = True
 
     def flush(self) -> None:
-        """See Receiver."""
-        if self._unflushed:
-            self._unflushed = False
-            self._edge.ring_sender()
+        """Wake the sender if it got credit."""
+        if self._is_unflushed:
+            self._is_unflushed = False
+            self._shared.wake_sender()
 
-    def shut(self) -> None:
-        """See Receiver: the edge holds everything."""
+    def close(self) -> None:
+        """Nothing to free: the edge holds everything."""

@@ -1,9 +1,9 @@
 """A bounded ring of byte records between two processes: one writes, one reads, neither waits.
 
-It lies in an anonymous memory file (memfd): without a name there is nothing that a killed server
-could leave behind, and nothing counts against the /dev/shm of a container. Each position is moved
-by one end only, after its copying is done and a system call has passed in between (`_fence`), so
-that no processor shows the position before the data. An eventfd is the reader's bell.
+It lies in an anonymous memory file (memfd). That has no name, so a killed server leaves nothing
+behind, and it does not count against the /dev/shm of a container. Each position is moved by one
+side only. It moves after the data is copied and a system call has passed in between (`_fence`), so
+that no processor shows the position before the data. An eventfd wakes the reader.
 """
 
 from __future__ import annotations
@@ -17,73 +17,74 @@ from dataclasses import dataclass
 from multiprocessing import reduction
 from typing import TYPE_CHECKING, Any
 
+from stages.runtime.connectors.frames import SIZE, take_frames
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from _typeshed import ReadableBuffer
 
-_HEAD, _TAIL, _FULL, _DATA = 0, 8, 16, 24  # where each lies; the first three are uint64
+_HEAD, _TAIL, _FULL, _DATA = 0, 8, 16, 24  # offsets in the file; the first three are uint64
 _U64 = struct.Struct("<Q")
-_U32 = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
 class RingFiles:
     """The descriptors of a ring. Can be sent to a process that is being started."""
 
-    memory: int
-    bell: int
+    memory_fd: int
+    wakeup_fd: int
     capacity: int
 
     @classmethod
     def create(cls, name: str, capacity: int) -> RingFiles:
-        """New files; `capacity` in bytes also bounds one record."""
-        memory = os.memfd_create(f"nano-omni:{name}", os.MFD_CLOEXEC)
-        os.ftruncate(memory, _DATA + capacity)
-        bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        return cls(memory, bell, capacity)
+        """New files. `capacity` in bytes also bounds one record."""
+        memory_fd = os.memfd_create(f"nano-omni:{name}", os.MFD_CLOEXEC)
+        os.ftruncate(memory_fd, _DATA + capacity)
+        wakeup_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        return cls(memory_fd, wakeup_fd, capacity)
 
     def close(self) -> None:
-        """Close this process's descriptors; the memory goes with the last process that has it."""
-        os.close(self.memory)
-        os.close(self.bell)
+        """Close this process's descriptors. The memory is freed with the last one that maps it."""
+        os.close(self.memory_fd)
+        os.close(self.wakeup_fd)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fds = (reduction.DupFd(self.memory), reduction.DupFd(self.bell))
+        fds = (reduction.DupFd(self.memory_fd), reduction.DupFd(self.wakeup_fd))
         return _received, (*fds, self.capacity)
 
 
-def _received(memory: Any, bell: Any, capacity: int) -> RingFiles:
-    return RingFiles(memory.detach(), bell.detach(), capacity)
+def _received(memory_fd: Any, wakeup_fd: Any, capacity: int) -> RingFiles:
+    return RingFiles(memory_fd.detach(), wakeup_fd.detach(), capacity)
 
 
-def _fence(bell: int) -> None:
+def _fence(fd: int) -> None:
     """Order the memory accesses before and after: writing 0 wakes nobody, but enters the kernel."""
-    os.eventfd_write(bell, 0)
+    os.eventfd_write(fd, 0)
 
 
-def ring_bell(bell: int) -> None:
-    """Wake whoever waits for `bell`."""
-    with suppress(BlockingIOError):  # it rings already
-        os.eventfd_write(bell, 1)
+def _wake(fd: int) -> None:
+    """Wake whoever waits for the eventfd."""
+    with suppress(BlockingIOError):  # it is readable already
+        os.eventfd_write(fd, 1)
 
 
 class _Mapped:
-    """The shared memory of a ring, as both ends see it."""
+    """The shared memory of a ring, as both sides see it."""
 
     def __init__(self, files: RingFiles) -> None:
         self.capacity = files.capacity
-        self.memory = mmap.mmap(files.memory, _DATA + files.capacity)
+        self.memory = mmap.mmap(files.memory_fd, _DATA + files.capacity)
 
-    def get(self, at: int) -> int:
-        value: int = _U64.unpack_from(self.memory, at)[0]
+    def get(self, offset: int) -> int:
+        value: int = _U64.unpack_from(self.memory, offset)[0]
         return value
 
-    def put(self, at: int, value: int) -> None:
-        _U64.pack_into(self.memory, at, value)
+    def put(self, offset: int, value: int) -> None:
+        _U64.pack_into(self.memory, offset, value)
 
     def spans(self, position: int, size: int) -> Iterator[tuple[int, int]]:
-        """The one or two stretches [start, end) of the file that hold `size` bytes."""
+        """The one or two spans [start, end) of the file that hold `size` bytes."""
         start = position % self.capacity
         first = min(size, self.capacity - start)
         yield _DATA + start, _DATA + start + first
@@ -92,56 +93,60 @@ class _Mapped:
 
 
 class RingWriter:
-    """The one end that writes. What does not fit waits here until the reader has made room."""
+    """The side that writes. Records that do not fit wait here until the reader has read."""
 
     def __init__(self, files: RingFiles) -> None:
         self._ring = _Mapped(files)
-        self._bell = files.bell
+        self._wakeup_fd = files.wakeup_fd
         self._head = self._ring.get(_HEAD)
         self._waiting: deque[tuple[int, Sequence[ReadableBuffer]]] = deque()
-        self._unflushed = False
+        self._is_unflushed = False
 
     def push(self, parts: Sequence[ReadableBuffer]) -> None:
-        """Append one record, the parts joined. ValueError if it could never fit."""
+        """Append one record, made of the joined parts. ValueError if it could never fit."""
         size = sum(memoryview(part).nbytes for part in parts)
-        if _U32.size + size > self._ring.capacity:
-            raise ValueError(f"a record of {size} bytes is larger than the ring")
+        if SIZE.size + size > self._ring.capacity:
+            raise ValueError(
+                f"a record of {size} bytes is larger than the ring, which takes records of up to "
+                f"{self._ring.capacity - SIZE.size} bytes"
+            )
         self._waiting.append((size, parts))
-        self._move()
+        self._copy_waiting()
 
     def flush(self) -> None:
         """Publish what was pushed, and wake the reader if there is something new."""
-        self._move()
-        if self._unflushed:
-            self._unflushed = False
-            _fence(self._bell)
+        self._copy_waiting()
+        if self._is_unflushed:
+            self._is_unflushed = False
+            _fence(self._wakeup_fd)
             self._ring.put(_HEAD, self._head)
-            ring_bell(self._bell)
+            _wake(self._wakeup_fd)
 
     def close(self) -> None:
         """Unmap the memory."""
         self._ring.memory.close()
 
-    def _move(self) -> None:
+    def _copy_waiting(self) -> None:
+        """Copy waiting records into the ring, in order, as far as they fit."""
         while self._waiting:
             size, parts = self._waiting[0]
-            if not self._has_room(size) and not self._has_room_after_asking(size):
+            if not self._fits(size) and not self._fits_after_asking(size):
                 return
             self._waiting.popleft()
-            self._copy(_U32.pack(size))
+            self._copy(SIZE.pack(size))
             for part in parts:
                 self._copy(part)
-            self._unflushed = True
+            self._is_unflushed = True
 
-    def _has_room(self, size: int) -> bool:
+    def _fits(self, size: int) -> bool:
         used = self._head - self._ring.get(_TAIL)
-        return used + _U32.size + size <= self._ring.capacity
+        return used + SIZE.size + size <= self._ring.capacity
 
-    def _has_room_after_asking(self, size: int) -> bool:
-        """Ask to be woken, then look again: the reader may have read in between."""
+    def _fits_after_asking(self, size: int) -> bool:
+        """Ask the reader to wake us, then look again: it may have read in between."""
         self._ring.put(_FULL, 1)
-        _fence(self._bell)
-        return self._has_room(size)
+        _fence(self._wakeup_fd)
+        return self._fits(size)
 
     def _copy(self, part: ReadableBuffer) -> None:
         view = memoryview(part).cast("B")
@@ -153,40 +158,33 @@ class RingWriter:
 
 
 class RingReader:
-    """The one end that reads. `writer_bell` is rung when a writer that ran out of room has some."""
+    """The side that reads. A writer whose record did not fit is woken with `writer_wakeup_fd`."""
 
-    def __init__(self, files: RingFiles, writer_bell: int) -> None:
+    def __init__(self, files: RingFiles, writer_wakeup_fd: int) -> None:
         self._ring = _Mapped(files)
-        self._bell = files.bell
-        self._writer_bell = writer_bell
+        self._wakeup_fd = files.wakeup_fd
+        self._writer_wakeup_fd = writer_wakeup_fd
 
     def take(self) -> list[bytearray]:
-        """All records that were published since the last call; never waits."""
+        """All records that were published since the last call. Never waits."""
         try:
-            os.eventfd_read(self._bell)
+            os.eventfd_read(self._wakeup_fd)
         except BlockingIOError:
             return []
         ring = self._ring
         tail, head = ring.get(_TAIL), ring.get(_HEAD)
-        records = []
-        while tail < head:
-            size = _U32.unpack(self._read(tail, _U32.size))[0]
-            records.append(self._read(tail + _U32.size, size))
-            tail += _U32.size + size
-        _fence(self._bell)
-        ring.put(_TAIL, tail)
-        _fence(self._bell)
+        published = bytearray()
+        with memoryview(ring.memory) as memory:
+            for start, end in ring.spans(tail, head - tail):
+                published += memory[start:end]
+        _fence(self._wakeup_fd)
+        ring.put(_TAIL, head)
+        _fence(self._wakeup_fd)
         if ring.get(_FULL):
             ring.put(_FULL, 0)
-            ring_bell(self._writer_bell)
-        return records
+            _wake(self._writer_wakeup_fd)
+        return take_frames(published)
 
     def close(self) -> None:
         """Unmap the memory."""
         self._ring.memory.close()
-
-    def _read(self, position: int, size: int) -> bytearray:
-        record = bytearray()
-        for start, end in self._ring.spans(position, size):
-            record += self._ring.memory[start:end]
-        return record

@@ -1,7 +1,8 @@
 """A message as bytes: a small pickled header, and the arrays in it as they lie in memory.
 
-Pickle's out-of-band buffers (PEP 574) keep array data out of the pickle; torch tensors take part
-through `reducer_override`. Only for processes that this server started itself.
+Pickle's out-of-band buffers (PEP 574) keep array data out of the pickle. Torch tensors take part
+through `reducer_override`. Only for processes that this server started itself: whoever can send a
+pickle can run code.
 """
 
 from __future__ import annotations
@@ -27,35 +28,40 @@ class _Pickler(pickle.Pickler):
         return _tensor, (pickle.PickleBuffer(flat.numpy()), str(obj.dtype), tuple(obj.shape))
 
 
-def _tensor(buffer: Any, dtype: str, shape: tuple[int, ...]) -> Any:
+def _tensor(buffer: Any, dtype_name: str, shape: tuple[int, ...]) -> Any:
     import torch
 
-    kind = getattr(torch, dtype.removeprefix("torch."))
+    dtype = getattr(torch, dtype_name.removeprefix("torch."))
     if 0 in shape:
-        return torch.empty(shape, dtype=kind)
-    return torch.frombuffer(buffer, dtype=kind).reshape(shape)
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(buffer, dtype=dtype).reshape(shape)
 
 
 def encode(message: Any) -> list[ReadableBuffer]:
-    """The parts of the message; joined, they are what `decode` takes. Arrays are not copied."""
+    """The message as parts, which `decode` takes joined. Arrays are not copied.
+
+    The first part has the size of the pickled header, the number of arrays and their sizes, as
+    uint32; the header and the arrays follow.
+    """
     buffers: list[pickle.PickleBuffer] = []
     header = io.BytesIO()
     _Pickler(header, protocol=5, buffer_callback=buffers.append).dump(message)
-    raw = [buffer.raw() for buffer in buffers]
-    sizes = struct.pack(f"<{2 + len(raw)}I", header.tell(), len(raw), *(len(r) for r in raw))
-    return [sizes, header.getbuffer(), *raw]
+    arrays = [buffer.raw() for buffer in buffers]
+    sizes = (len(array) for array in arrays)
+    table = struct.pack(f"<{2 + len(arrays)}I", header.tell(), len(arrays), *sizes)
+    return [table, header.getbuffer(), *arrays]
 
 
 def decode(data: bytearray) -> Any:
-    """The message of the joined parts. Its arrays lie in `data` and may be written to."""
+    """The message of the joined parts. Its arrays lie in `data`, and may be written to."""
     view = memoryview(data)
-    header_size, count = struct.unpack_from("<2I", view)
-    sizes = struct.unpack_from(f"<{count}I", view, 2 * _U32.size)
-    at = (2 + count) * _U32.size
-    header = view[at : at + header_size]
-    at += header_size
-    buffers = []
+    header_size, num_arrays = struct.unpack_from("<2I", view)
+    sizes = struct.unpack_from(f"<{num_arrays}I", view, 2 * _U32.size)
+    begin = (2 + num_arrays) * _U32.size
+    header = view[begin : begin + header_size]
+    begin += header_size
+    arrays = []
     for size in sizes:
-        buffers.append(view[at : at + size])
-        at += size
-    return pickle.loads(header, buffers=buffers)
+        arrays.append(view[begin : begin + size])
+        begin += size
+    return pickle.loads(header, buffers=arrays)

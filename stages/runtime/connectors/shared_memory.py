@@ -1,7 +1,7 @@
 """The connector between two processes of one machine: two rings, data one way, credit the other.
 
 Both rings are in memory that has no name (see `ring.py`). A worker that is started again maps the
-same rings; `reset` tells the other end that what came before it is worth nothing.
+same rings. Its `reset` tells the receiver to discard everything that came before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CREDIT_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SharedMemoryEdge:
-    """What both ends are made from; created and closed by the server process."""
+    """An Edge over two rings. The server process creates and closes it."""
 
     name: str
     data: RingFiles
@@ -31,7 +31,7 @@ class SharedMemoryEdge:
 
     @classmethod
     def create(cls, name: str, max_chunks: int = 8) -> SharedMemoryEdge:
-        """A new edge."""
+        """An edge with two new rings."""
         return cls(
             name,
             RingFiles.create(f"{name}:data", DATA_BYTES),
@@ -39,18 +39,19 @@ class SharedMemoryEdge:
             max_chunks,
         )
 
-    def open_sender(self, site: Wakeup) -> LaneSender:
-        """See Edge. Its worker is woken by credit."""
-        assert isinstance(site, PollWakeup)
-        site.add(self.credit.bell)
-        credit = RingReader(self.credit, self.data.bell)
+    def open_sender(self, wakeup: Wakeup) -> LaneSender:
+        """The upstream side. Credit wakes its worker."""
+        assert isinstance(wakeup, PollWakeup)
+        wakeup.add(self.credit.wakeup_fd)
+        credit = RingReader(self.credit, self.data.wakeup_fd)
         return LaneSender(RingWriter(self.data), credit, self.max_chunks)
 
-    def open_receiver(self, site: Wakeup) -> LaneReceiver:
-        """See Edge. Its worker is woken by chunks."""
-        assert isinstance(site, PollWakeup)
-        site.add(self.data.bell)
-        return LaneReceiver(RingReader(self.data, self.credit.bell), RingWriter(self.credit))
+    def open_receiver(self, wakeup: Wakeup) -> LaneReceiver:
+        """The downstream side. Chunks wake its worker."""
+        assert isinstance(wakeup, PollWakeup)
+        wakeup.add(self.data.wakeup_fd)
+        data = RingReader(self.data, self.credit.wakeup_fd)
+        return LaneReceiver(data, RingWriter(self.credit))
 
     def close(self) -> None:
         """Close this process's descriptors."""

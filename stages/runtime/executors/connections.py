@@ -1,8 +1,8 @@
-"""A link: an edge whose receiver has to be called, as the server knows it.
+"""A connection: an edge whose sender must connect to its receiver, as the server knows it.
 
-The executors of its two ends tell it what they hear: where the receiver is, and whether the sender
-has called. It tells the sender where to call, and the receiver's seat whether requests can come
-that way.
+The executors of its two workers report what they learn: the receiver's address, and whether the
+sender is connected. The connection tells the sender the address, and the receiver's replica whether
+requests can use this edge.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Connectable(Protocol):
-    """What a connection needs of the executors of its two ends."""
+    """What a connection needs of the executors of its two workers."""
 
     is_loaded: bool
     num_starts: int
@@ -39,7 +39,11 @@ class Connectable(Protocol):
 
 @dataclass(slots=True)
 class Connection:
-    """See above. `find_ip` tells this machine's address as the other end's machine reaches it."""
+    """See above. `find_ip` gives this machine's address as the other worker's machine reaches it.
+
+    `replica` is the receiver's; `previous_replica` is the number of the sender among the replicas
+    of the stage before.
+    """
 
     name: str
     sender: Connectable
@@ -47,21 +51,24 @@ class Connection:
     find_ip: Callable[[], Awaitable[str]]
     address: Address | None = None
     is_up: bool = False
-    seat: Replica | None = None  # the receiver's, and the number of the edge there
-    number: int = 0
+    replica: Replica | None = None
+    previous_replica: int = 0
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether both ends are there."""
+    def can_be_up(self) -> bool:
+        """Whether both workers are loaded."""
         return self.sender.is_loaded and self.receiver.is_loaded
 
-    def turn(self, is_up: bool) -> None:
-        """It came up, or it is gone: requests are bound accordingly."""
+    def set_up(self, is_up: bool) -> None:
+        """It came up, or it is gone. New requests are bound accordingly."""
         self.is_up = is_up
-        if self.seat is not None:
-            (self.seat.cut.discard if is_up else self.seat.cut.add)(self.number)
+        if self.replica is not None:
+            if is_up:
+                self.replica.unreachable_from.discard(self.previous_replica)
+            else:
+                self.replica.unreachable_from.add(self.previous_replica)
 
-    def introduce(self) -> None:
-        """Tell the sender where the receiver is, once both are there."""
-        if self.is_wanted and self.address is not None:
+    def send_address(self) -> None:
+        """Tell the sender the receiver's address, once both workers are loaded."""
+        if self.can_be_up and self.address is not None:
             self.sender.post(Connect(self.name, self.address))

@@ -1,8 +1,8 @@
-"""What every executor does: seats, the start handshake, one end that everybody hears of, restarts.
+"""What every executor does: positions, the start handshake, one end that all replicas learn of.
 
-A subclass says how a worker is launched, told an order, and ended by force. A worker is up when it
-is loaded and linked with all neighbours that are there. Belongs to the event loop's thread; a
-subclass brings reports over from wherever its worker runs.
+A subclass knows how to launch a worker, to post an order to it, and to kill it. A worker is up when
+it is loaded, and connected with all neighbours that are loaded. Belongs to the event loop's thread.
+A subclass brings the reports there from wherever its worker runs.
 """
 
 from __future__ import annotations
@@ -31,29 +31,30 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 STOP_S = 5.0
-RELINK_S = 5.0  # how long two workers that are up may be out of each other's reach
+RECONNECT_S = 5.0  # how long two workers that are up may be disconnected
 
 
 class Executor(ABC):
-    """Runs one worker of `stage(*args)`. Seats are added before the first start.
+    """Runs one worker of `stage(*args)`. Positions are added before the first start.
 
-    After the worker has ended, it can be started again.
+    After the worker has ended, it can be started again. `_replicas` are this worker in the handle
+    of each of its positions, in their order.
     """
 
     kind: ClassVar[str]  # as in a Placement
 
     def __init__(self, name: str, stage: Callable[..., Stage], *args: object) -> None:
         self.name = name
-        self.is_loaded = False  # and warm, and listens
+        self.is_loaded = False  # the stage is warm, and the worker takes orders
         self.is_up = False
-        self.links: list[Connection] = []
+        self.connections: list[Connection] = []
         self.num_reports = 0  # since the server began; a sign of life
         self.num_starts = 0
-        self.num_live = 0  # requests that are bound to the worker; its seats count
+        self.num_live = 0  # requests that are bound to the worker; its replicas count them
         self.step_stats = StepStats()
         self._make_stage = partial(stage, *args)
-        self._ports: list[Position] = []
-        self._seats: list[Replica] = []
+        self._positions: list[Position] = []
+        self._replicas: list[Replica] = []
         self._clock_map = ClockMap()
         self._ready: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
@@ -61,7 +62,7 @@ class Executor(ABC):
 
     @abstractmethod
     async def _launch(self) -> None:
-        """Start a worker; later call `_on_ready`, `_on_reports` and, last, `_on_end`."""
+        """Start a worker. Later call `_on_ready`, `_on_reports` and, last, `_on_end`."""
 
     @abstractmethod
     def post(self, order: Order) -> None:
@@ -71,31 +72,33 @@ class Executor(ABC):
     def kill(self) -> None:
         """End the worker by force, as far as that is possible."""
 
-    def join(self, face: ReplicatedHandle, port: Position) -> None:
-        """Do the work of one more pipeline position."""
-        inlets, outlets = ([edge.name for edge in each] for each in (port.inlets, port.outlets))
-        seat = face.seat(self, len(self._seats), inlets, outlets, port.max_unread)
-        self._seats.append(seat)
-        self._ports.append(port)
-        for each in self.links:
-            if each.receiver is self and each.name in inlets:
-                each.seat, each.number = self._seats[-1], inlets.index(each.name)
-                each.turn(False)
+    def add_position(self, handle: ReplicatedHandle, position: Position) -> None:
+        """Run the worker at one more pipeline position, for this handle."""
+        incoming = [edge.name for edge in position.incoming]
+        outgoing = [edge.name for edge in position.outgoing]
+        index = len(self._positions)
+        replica = handle.add_replica(self, index, incoming, outgoing, position.max_unread)
+        self._replicas.append(replica)
+        self._positions.append(position)
+        for connection in self.connections:
+            if connection.receiver is self and connection.name in incoming:
+                connection.replica = replica
+                connection.previous_replica = incoming.index(connection.name)
+                connection.set_up(False)
 
     @property
     def num_positions(self) -> int:
-        """How many it does the work of."""
-        return len(self._ports)
+        """At how many pipeline positions the worker runs."""
+        return len(self._positions)
 
     async def start(self, timeout_s: float) -> None:
-        """Load and warm the stage; StartError names it if that fails or takes too long."""
+        """Load and warm the stage. StartError names it if that fails or takes too long."""
         loop = asyncio.get_running_loop()
         self._ready, self._ended = loop.create_future(), loop.create_future()
         self._stopping = False
         self._clock_map = ClockMap()
-        with anyio.CancelScope(
-            shield=True
-        ):  # short; cut in the middle, nobody would own the worker
+        # The launch is short. If it were cancelled half-way, nobody would own the worker.
+        with anyio.CancelScope(shield=True):
             await self._launch()
         try:
             async with asyncio.timeout(timeout_s):
@@ -107,11 +110,11 @@ class Executor(ABC):
             raise StartError(f"{self.name} ended as soon as it was ready")
         self.is_up = True
         self.num_starts += 1
-        for seat in self._seats:
-            seat.worker_started()
+        for replica in self._replicas:
+            replica.worker_started()
 
     def _stop_loading(self) -> None:
-        """End a worker that loads: it would not listen before it is done."""
+        """End a worker that is still loading: it takes no orders before it is done."""
         self.kill()
 
     @property
@@ -125,7 +128,7 @@ class Executor(ABC):
             await asyncio.shield(self._ended)
 
     async def stop(self) -> None:
-        """End the worker; returns when it has ended, by force if it does not listen."""
+        """End the worker. Returns when it has ended, by force if it does not react."""
         self._stopping = True
         if self._ended is None or self._ended.done():
             return
@@ -140,90 +143,93 @@ class Executor(ABC):
             self.kill()
 
     async def _find_ip(self) -> str | None:
-        """Where neighbours on other machines reach this one; None where there cannot be any."""
-        return await self.links[0].find_ip() if self.links else None
+        """This worker's address for neighbours on other machines. None if there cannot be any."""
+        return await self.connections[0].find_ip() if self.connections else None
 
     def _on_ready(self, ready: Ready) -> None:
-        """The worker is loaded; now it and its neighbours are to find each other."""
+        """The worker is loaded. Now its neighbours and it can connect."""
         self.is_loaded = True
-        for each in self.links:
-            if each.receiver is self:
-                each.address = ready.addresses[each.name]
-                each.turn(ready.links[each.name])
-            each.introduce()
+        for connection in self.connections:
+            if connection.receiver is self:
+                connection.address = ready.addresses[connection.name]
+                connection.set_up(ready.connected[connection.name])
+            connection.send_address()
         self.connections_changed()
 
     def connections_changed(self) -> None:
-        """Up, once linked with every neighbour that is there."""
-        linked = all(each.is_up for each in self.links if each.is_wanted)
-        if self.is_loaded and linked and self._ready is not None and not self._ready.done():
+        """The worker is ready once it is connected with every neighbour that is loaded."""
+        connected = all(each.is_up for each in self.connections if each.can_be_up)
+        if self.is_loaded and connected and self._ready is not None and not self._ready.done():
             self._ready.set_result(None)
 
-    def _on_linked(self, name: str, is_up: bool) -> None:
-        changed = next(each for each in self.links if each.name == name and each.receiver is self)
-        changed.turn(is_up)
+    def _on_connection(self, name: str, is_up: bool) -> None:
+        connection = next(
+            each for each in self.connections if each.name == name and each.receiver is self
+        )
+        connection.set_up(is_up)
         self.connections_changed()
-        changed.sender.connections_changed()
-        if not is_up and not self._stopping and not changed.sender.is_stopping:
-            log.warning("link_down", edge=name)
+        connection.sender.connections_changed()
+        if not is_up and not self._stopping and not connection.sender.is_stopping:
+            log.warning("connection_down", edge=name)
             loop = asyncio.get_running_loop()
-            starts = self.num_starts, changed.sender.num_starts
-            loop.call_later(RELINK_S, self._judge, changed, starts)
+            starts = self.num_starts, connection.sender.num_starts
+            loop.call_later(RECONNECT_S, self._kill_if_still_down, connection, starts)
 
-    def _judge(self, link: Connection, starts: tuple[int, int]) -> None:
-        """Two workers that both answer us do not reach each other: place the receiver again."""
-        same = starts == (self.num_starts, link.sender.num_starts)
-        if same and link.is_wanted and not link.is_up:
-            log.error("stage_out_of_reach", edge=link.name)
+    def _kill_if_still_down(self, connection: Connection, starts: tuple[int, int]) -> None:
+        """Both workers answer the server, but cannot reach each other: start the receiver again."""
+        same_workers = starts == (self.num_starts, connection.sender.num_starts)
+        if same_workers and connection.can_be_up and not connection.is_up:
+            log.error("worker_unreachable", edge=connection.name)
             self.kill()
 
     @property
     def num_open(self) -> int:
         """How many requests were submitted to it and are not over."""
-        return sum(len(seat.work) for seat in self._seats)
+        return sum(len(replica.work) for replica in self._replicas)
 
     @property
     def num_queued(self) -> int:
         """How many of these it has not begun."""
-        return sum(not work.busy for seat in self._seats for work in seat.work.values())
+        return sum(not work.busy for replica in self._replicas for work in replica.work.values())
 
     @property
     def owes_acknowledgement(self) -> bool:
-        """Whether an abort was not acknowledged yet."""
-        return any(seat.aborts for seat in self._seats)
+        """Whether it has not acknowledged an abort yet."""
+        return any(replica.aborts for replica in self._replicas)
 
     def _on_reports(self, reports: list[Report]) -> None:
         self.num_reports += len(reports)
         for report in reports:
             match report:
                 case StepReport():
-                    self._note(report)
+                    self._add_steps(report)
                 case ConnectionChanged(name, is_up):
-                    self._on_linked(name, is_up)
+                    self._on_connection(name, is_up)
                 case _:
-                    self._seats[report.face].deliver(report)
+                    self._replicas[report.position].deliver(report)
 
-    def _note(self, told: StepReport) -> None:
-        ahead_s = self._clock_map.ahead_s(told.sent_at, asyncio.get_running_loop().time())
-        for step in told.steps:
+    def _add_steps(self, report: StepReport) -> None:
+        offset_s = self._clock_map.offset_s(report.sent_at, asyncio.get_running_loop().time())
+        for step in report.steps:
             if step.counts:
-                self.step_stats.note(step)
-            began_at, ended_at = step.began_at + ahead_s, step.ended_at + ahead_s
-            for (face, request_id), num in step.num_chunks.items():
-                self._seats[face].worked(request_id, began_at, ended_at, num)
+                self.step_stats.add(step)
+            began_at, ended_at = step.began_at + offset_s, step.ended_at + offset_s
+            for (position, request_id), num in step.num_chunks.items():
+                self._replicas[position].add_work(request_id, began_at, ended_at, num)
 
     def _on_end(self, reason: str | None) -> None:
-        """The worker is gone; `reason` is None where it was told to stop."""
+        """The worker is gone. `reason` is None if it was told to stop."""
         if reason is not None and not self._stopping:
             log.error("worker_ended", stage=self.name, reason=reason)
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(StartError(f"{self.name} could not start: {reason}"))
         self.is_loaded = self.is_up = False
-        for each in self.links:
-            each.turn(False)
-        for seat in self._seats:
-            seat.worker_ended(WorkerDiedError(f"{self.name} ended: {reason}"))
+        for connection in self.connections:
+            connection.set_up(False)
+        for replica in self._replicas:
+            replica.worker_ended(WorkerDiedError(f"{self.name} ended: {reason}"))
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
-        for each in self.links:  # a neighbour may have waited for this one
-            (each.receiver if each.sender is self else each.sender).connections_changed()
+        for connection in self.connections:  # a neighbour may have waited for this worker
+            is_sender = connection.sender is self
+            (connection.receiver if is_sender else connection.sender).connections_changed()

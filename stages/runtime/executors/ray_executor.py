@@ -1,8 +1,8 @@
-"""The Ray executor: a stage worker in an actor, somewhere in a cluster, shared with other servers.
+"""The Ray executor: a stage worker in an actor, anywhere in a cluster, shared with other servers.
 
 Ray places the actor, starts it again when it or its node dies, and tells where it is. The server
-then talks to it over a line of its own (`line.py`), whose end is how it learns of a death; it
-holds a lease on the actor (`actor.py`), and tells it of its edges (`links.py`).
+then talks to it over a socket of its own (`ray_control.py`), whose end shows that the actor died.
+The server holds a lease on the actor (`ray_actor.py`), and tells it its edges (`connections.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-# Read by Ray alone, in part as it is imported. A cluster that is started here reports nothing to
-# anybody, and its workers are not nicer than other processes. Ray's handler of crashes would take
-# SIGTERM for one, and abort the process three seconds later.
+# Only Ray reads these, in part when it is imported. A cluster that is started here reports no usage
+# statistics, and its workers have the same niceness as other processes. Ray's crash handler would
+# take SIGTERM for a crash, and abort the process three seconds later.
 os.environ.update(  # noqa: TID251
     {
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -32,11 +32,11 @@ import structlog
 from ray.exceptions import ActorDiedError, RayError
 
 from stages.contract.errors import StartError
-from stages.runtime.connectors.remote import RemoteEdge
+from stages.runtime.connectors.remote.edge import RemoteEdge
 from stages.runtime.executors.connections import Connection
 from stages.runtime.executors.executor import Executor
 from stages.runtime.executors.ray_actor import LEASE_S, ActorSpec, StageActor
-from stages.runtime.executors.ray_control import Hello, Left, RayControl
+from stages.runtime.executors.ray_control import Hello, RayControl, StopDone
 from stages.runtime.worker.control import Ready
 from stages.runtime.worker.edges import Position
 
@@ -44,31 +44,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stages.contract.stage import Stage
-    from stages.runtime.executors.ray_actor import Where
+    from stages.runtime.executors.ray_actor import ActorLocation
     from stages.runtime.placement import Placement, RayCluster
     from stages.runtime.worker.control import Order
 
 log = structlog.get_logger(__name__)
 
 RENEW_S = LEASE_S / 4
-ANSWER_S = 3.0  # how long an actor may take to answer before it is ended
+ANSWER_S = 3.0  # how long an actor may take to answer before it is killed
 
 _joining = threading.Lock()
 
 
-def join(cluster: RayCluster) -> None:
-    """Be part of the cluster, or start one. Does nothing where this process is part of one."""
+def join_cluster(cluster: RayCluster) -> None:
+    """Join the cluster, or start one. Does nothing where this process is part of one."""
     with _joining:
         if not ray.is_initialized():
             joined: Future[None] = Future()
-            threading.Thread(target=_stay, args=(cluster, joined), daemon=True).start()
+            threading.Thread(target=_join_and_stay, args=(cluster, joined), daemon=True).start()
             joined.result()
 
 
-def _stay(cluster: RayCluster, joined: Future[None]) -> None:
-    """Join, in a thread that never ends: with the one that started a cluster, the kernel ends it.
+def _join_and_stay(cluster: RayCluster, joined: Future[None]) -> None:
+    """Join, in a thread that never ends: the kernel ends a cluster with the thread that started it.
 
-    Threads of a pool end before Ray does in order what it has to, as the interpreter exits.
+    A pool's thread would not do. When the interpreter exits, pools end before Ray has shut down.
     """
     try:
         ray.init(
@@ -77,40 +77,43 @@ def _stay(cluster: RayCluster, joined: Future[None]) -> None:
             log_to_driver=False,
             configure_logging=False,
         )
-    except BaseException as error:  # noqa: BLE001 - for who asked
+    except BaseException as error:  # noqa: BLE001 - the thread that asked raises it
         joined.set_exception(error)
         return
     joined.set_result(None)
     threading.Event().wait()
 
 
-def link(name: str, sender: Executor, receiver: Executor, max_chunks: int) -> RemoteEdge:
-    """A new edge between two workers of which one or both are on Ray.
+def make_remote_edge(
+    name: str, sender: Executor, receiver: Executor, max_chunks: int
+) -> RemoteEdge:
+    """A new edge between two workers, of which one or both are on Ray.
 
-    Between two on Ray all servers share it and name it the same; others are one server's own.
+    All servers share an edge between two workers on Ray, by its name. Other edges belong to one
+    server, and their names are unique.
     """
     on_ray = [each for each in (sender, receiver) if isinstance(each, RayExecutor)]
     if len(on_ray) == 1:
         name += f"@{secrets.token_hex(4)}"
-    new = Connection(name, sender, receiver, on_ray[0].find_ip)
-    sender.links.append(new)
-    receiver.links.append(new)
+    connection = Connection(name, sender, receiver, on_ray[0].find_ip)
+    sender.connections.append(connection)
+    receiver.connections.append(connection)
     return RemoteEdge(name, max_chunks)
 
 
 @dataclass(slots=True)
-class _Attempt:
-    """One time that this server attached to the actor, or tries to."""
+class _Attachment:
+    """One time that this server is attached to the actor, or tries to be."""
 
     server: str = field(default_factory=lambda: secrets.token_hex(8))
     actor: Any = None
-    where: Where | None = None
-    line: RayControl | None = None
-    timer: asyncio.TimerHandle | None = None
+    location: ActorLocation | None = None
+    control: RayControl | None = None
+    renew_timer: asyncio.TimerHandle | None = None
 
 
 class RayExecutor(Executor):
-    """See Executor; the stage's class and arguments must be picklable."""
+    """Runs a worker in a Ray actor. The stage's class and arguments must be picklable."""
 
     kind = "ray"
 
@@ -119,91 +122,100 @@ class RayExecutor(Executor):
     ) -> None:
         super().__init__(name, stage, *args)
         self._placement = placement
-        self._attempt: _Attempt | None = None
-        self._others = 0  # requests of other servers, as was heard last
+        self._attachment: _Attachment | None = None
+        self._num_others = 0  # requests of other servers, at the last renewal
 
     @property
     def node_id(self) -> str | None:
-        """The node that Ray placed it on."""
-        where = self._attempt.where if self._attempt is not None else None
-        return where.node_id if where is not None else None
+        """The node on which Ray placed the worker."""
+        location = self._attachment.location if self._attachment is not None else None
+        return location.node_id if location is not None else None
+
+    @property
+    def actor(self) -> Any:
+        """Ray's handle of the actor. None while the server is not attached."""
+        return self._attachment.actor if self._attachment is not None else None
 
     async def find_ip(self) -> str:
-        """This machine's address as the cluster reaches it. StartError where there is none."""
+        """This machine's address as the cluster reaches it. StartError if there is no cluster."""
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(None, join, self._placement.ray)
+            await loop.run_in_executor(None, join_cluster, self._placement.ray)
         except (OSError, RuntimeError, ValueError) as error:
-            raise StartError(f"{self.name} has no cluster: {error}") from error
+            raise StartError(f"{self.name} has no Ray cluster: {error}") from error
         ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         return ip
 
     def post(self, order: Order) -> None:
-        """See Executor."""
-        if self._attempt is not None and self._attempt.line is not None:
-            self._attempt.line.send(order)
+        """Send an order. Dropped while the worker is not connected."""
+        if self._attachment is not None and self._attachment.control is not None:
+            self._attachment.control.send(order)
 
     def kill(self) -> None:
-        """See Executor. Ray starts the actor again, for whoever holds a lease."""
-        if self._attempt is not None and self._attempt.actor is not None:
-            self._end(self._attempt)
-        self._part("killed")
+        """Kill the actor. Ray starts it again for whoever holds a lease."""
+        if self._attachment is not None and self._attachment.actor is not None:
+            self._kill_actor(self._attachment)
+        self._detach("killed")
 
     def _stop_loading(self) -> None:
-        """Others may wait for it: it ends by itself if nobody attaches."""
-        self._part(None)
+        """Other servers may wait for the actor. It ends by itself if none attaches."""
+        self._detach(None)
 
     async def _launch(self) -> None:
-        self._begin()
+        self._attach()
 
-    def _begin(self) -> None:
-        attempt = self._attempt = _Attempt()
-        ports = tuple(Position(each.final, each.max_unread) for each in self._ports)
-        spec = ActorSpec(self.name, self._make_stage, ports)
-        asked = asyncio.get_running_loop().run_in_executor(None, self._ask_for, spec, attempt)
-        asked.add_done_callback(lambda _: self._on_asked(attempt, asked))
+    def _attach(self) -> None:
+        attachment = self._attachment = _Attachment()
+        positions = tuple(Position(each.final, each.max_unread) for each in self._positions)
+        spec = ActorSpec(self.name, self._make_stage, positions)
+        loop = asyncio.get_running_loop()
+        asked = loop.run_in_executor(None, self._ask_for_lease, spec, attachment)
+        asked.add_done_callback(lambda _: self._on_asked(attachment, asked))
 
-    def _on_asked(self, attempt: _Attempt, asked: asyncio.Future[Any]) -> None:
-        if self._attempt is not attempt:
+    def _on_asked(self, attachment: _Attachment, asked: asyncio.Future[Any]) -> None:
+        if self._attachment is not attachment:
             return
         if error := asked.exception():
-            self._part(str(error))
+            self._detach(str(error))
         else:
-            self._when(asked.result(), attempt, self._on_attached)
+            self._call_with(asked.result(), attachment, self._on_attached)
 
-    def _ask_for(self, spec: ActorSpec, attempt: _Attempt) -> Any:
-        """The actor, there already or to be placed, is asked for a lease."""
-        on = self._placement
-        join(on.ray)
-        attempt.actor = (
+    def _ask_for_lease(self, spec: ActorSpec, attachment: _Attachment) -> Any:
+        """Ask the actor for a lease. If there is no actor by this name, Ray places one."""
+        placement = self._placement
+        join_cluster(placement.ray)
+        attachment.actor = (
             ray.remote(StageActor)
             .options(
                 name=self.name,
-                namespace=on.ray.namespace,
+                namespace=placement.ray.namespace,
                 get_if_exists=True,
                 lifetime="detached",
                 max_restarts=-1,
                 max_task_retries=-1,
-                num_cpus=on.cpus if on.ray.address else 0,  # on one machine all share all
-                num_gpus=on.gpus,
+                # On one machine all stages share all CPUs.
+                num_cpus=placement.cpus if placement.ray.address else 0,
+                num_gpus=placement.gpus,
                 scheduling_strategy="SPREAD",
             )
             .remote(spec)
         )
-        return attempt.actor.attach.remote(attempt.server, spec.shape)
+        return attachment.actor.attach.remote(attachment.server, spec.shape)
 
-    def _when(self, answer: Any, attempt: _Attempt, then: Callable[[_Attempt, Any], None]) -> None:
-        """Call `then` on the loop with Ray's answer, unless the attempt is over by then."""
+    def _call_with(
+        self, answer: Any, attachment: _Attachment, then: Callable[[_Attachment, Any], None]
+    ) -> None:
+        """Call `then` on the loop with Ray's answer, unless the server has detached by then."""
         loop = asyncio.get_running_loop()
 
         def on_loop() -> None:
-            if self._attempt is attempt:
+            if self._attachment is attachment:
                 try:
                     result = future.result()
                 except (RayError, StartError) as error:
                     self._on_refused(error)
                 else:
-                    then(attempt, result)
+                    then(attachment, result)
 
         def on_answer(_: object) -> None:
             if not loop.is_closed():
@@ -215,80 +227,84 @@ class RayExecutor(Executor):
     def _on_refused(self, error: Exception) -> None:
         cause = getattr(error, "cause", None) or error
         died = isinstance(error, ActorDiedError) and not error.actor_init_failed
-        if died and self._attempt is not None and self._attempt.where is None:
-            self._begin()  # its last server had just left: there will be another
+        if died and self._attachment is not None and self._attachment.location is None:
+            self._attach()  # its last server had just left: there will be a new actor
         elif died:
-            self._part("its actor is gone")
+            self._detach("its actor is gone")
         else:
-            self._part(str(cause).strip().splitlines()[-1])
+            self._detach(str(cause).strip().splitlines()[-1])
 
-    def _on_attached(self, attempt: _Attempt, where: Where) -> None:
-        attempt.where = where
-        attempt.line = RayControl(where.line, self._on_message, self._on_lost)
-        attempt.line.send(Hello(attempt.server, tuple(self._ports)))
-        asyncio.get_running_loop().call_later(ANSWER_S, self._expect_ready, attempt)
-        self._renew_later(attempt)
+    def _on_attached(self, attachment: _Attachment, location: ActorLocation) -> None:
+        attachment.location = location
+        attachment.control = RayControl(location.address, self._on_message, self._on_lost)
+        attachment.control.send(Hello(attachment.server, tuple(self._positions)))
+        asyncio.get_running_loop().call_later(ANSWER_S, self._kill_if_not_ready, attachment)
+        self._schedule_renewal(attachment)
 
-    def _expect_ready(self, attempt: _Attempt) -> None:
-        if self._attempt is attempt and not self.is_loaded:
+    def _kill_if_not_ready(self, attachment: _Attachment) -> None:
+        if self._attachment is attachment and not self.is_loaded:
             self.kill()
 
     def _on_lost(self) -> None:
-        """The line's other end is gone or silent. Dead, Ray knows; if not, it is to be ended."""
-        attempt = self._attempt
-        assert attempt is not None
-        self._part("it is out of reach")
-        alive = attempt.actor.renew.options(max_task_retries=0).remote("").future()
+        """The worker's end of the socket is gone or silent.
 
-        def judge() -> None:
-            if not alive.done():
-                self._end(attempt)
+        If the actor died, Ray knows that and starts it again. If it does not answer Ray either, it
+        is killed.
+        """
+        attachment = self._attachment
+        assert attachment is not None
+        self._detach("it cannot be reached")
+        answer = attachment.actor.renew.options(max_task_retries=0).remote("").future()
 
-        asyncio.get_running_loop().call_later(ANSWER_S, judge)
+        def kill_if_silent() -> None:
+            if not answer.done():
+                self._kill_actor(attachment)
 
-    def _end(self, attempt: _Attempt) -> None:
+        asyncio.get_running_loop().call_later(ANSWER_S, kill_if_silent)
+
+    def _kill_actor(self, attachment: _Attachment) -> None:
         log.error("actor_silent", stage=self.name)
-        ray.kill(attempt.actor, no_restart=False)
+        ray.kill(attachment.actor, no_restart=False)
 
-    def _renew_later(self, attempt: _Attempt) -> None:
+    def _schedule_renewal(self, attachment: _Attachment) -> None:
         loop = asyncio.get_running_loop()
-        attempt.timer = loop.call_later(RENEW_S, self._renew, attempt)
+        attachment.renew_timer = loop.call_later(RENEW_S, self._renew, attachment)
 
-    def _renew(self, attempt: _Attempt) -> None:
-        answer = attempt.actor.renew.options(max_task_retries=0).remote(attempt.server)
-        self._when(answer, attempt, self._on_renewed)
+    def _renew(self, attachment: _Attachment) -> None:
+        answer = attachment.actor.renew.options(max_task_retries=0).remote(attachment.server)
+        self._call_with(answer, attachment, self._on_renewed)
 
-    def _on_renewed(self, attempt: _Attempt, num_live: int | None) -> None:
+    def _on_renewed(self, attachment: _Attachment, num_live: int | None) -> None:
         if num_live is None:
-            self._part("its lease ran out")
+            self._detach("its lease ran out")
         else:
-            self._count_others(max(0, num_live - (self.num_live - self._others)))
-            self._renew_later(attempt)
+            self._set_num_others(max(0, num_live - (self.num_live - self._num_others)))
+            self._schedule_renewal(attachment)
 
-    def _count_others(self, others: int) -> None:
-        """So many requests of other servers are bound to the worker; for the choice they count."""
-        self.num_live += others - self._others
-        self._others = others
+    def _set_num_others(self, num_others: int) -> None:
+        """Requests of other servers count as live, so that new ones go to a less busy worker."""
+        self.num_live += num_others - self._num_others
+        self._num_others = num_others
 
     def _on_message(self, message: Any) -> None:
         match message:
             case Ready():
                 self._on_ready(message)
-            case Left():
-                self._part(None)
+            case StopDone():
+                self._detach(None)
             case reports:
                 self._on_reports(reports)
 
-    def _part(self, reason: str | None) -> None:
-        """The worker is gone for this server, which holds no lease on it any more."""
-        attempt, self._attempt = self._attempt, None
-        if attempt is None:
+    def _detach(self, reason: str | None) -> None:
+        """Give the lease back. For this server the worker has ended; `reason` as for `_on_end`."""
+        attachment, self._attachment = self._attachment, None
+        if attachment is None:
             return
-        if attempt.timer is not None:
-            attempt.timer.cancel()
-        if attempt.line is not None:
-            attempt.line.close()
-        if attempt.actor is not None:
-            attempt.actor.detach.options(max_task_retries=0).remote(attempt.server)
-        self._count_others(0)
+        if attachment.renew_timer is not None:
+            attachment.renew_timer.cancel()
+        if attachment.control is not None:
+            attachment.control.close()
+        if attachment.actor is not None:
+            attachment.actor.detach.options(max_task_retries=0).remote(attachment.server)
+        self._set_num_others(0)
         self._on_end(reason)

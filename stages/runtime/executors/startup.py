@@ -1,4 +1,4 @@
-"""How a worker comes up, the same in a thread and in a process."""
+"""How a worker loads its stage: the same in a thread, in a process and on Ray."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageClass:
-    """A stage's class by where it is: only its worker's process imports it, and torch with it."""
+    """A stage's class by its module: only its worker's process imports it, and torch with it."""
 
     module: str
     name: str
@@ -29,14 +29,14 @@ class StageClass:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a worker ended: ours are sentences, others say least without their class."""
+    """Why a worker ended. Our errors are sentences; others say little without their class."""
     return str(error) if isinstance(error, OmniError) else repr(error)
 
 
-def bring_up(make_stage: Callable[[], Stage]) -> Stage:
+def load_stage(make_stage: Callable[[], Stage]) -> Stage:
     """A stage that is loaded and warm, on one torch thread.
 
-    Stages share the cores, and torch's threads wait for each other at every operation: with two of
+    Stages share the cores, and torch's threads wait for each other at every operation. With two of
     them beside another busy process, steps of 40 ms took up to 2.3 s
     (docs/decisions/0002-one-torch-thread-per-stage.md).
     """

@@ -1,7 +1,7 @@
 """The thread executor: a stage worker in a thread of this process.
 
-A thread cannot be ended by force: one that is given up goes on until its step returns, and what it
-reports then is dropped.
+A thread cannot be ended by force. One that is given up goes on until its step returns, and what it
+reports after that is dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import structlog
 from stages.runtime.connectors.memory import MemoryConnector
 from stages.runtime.connectors.wakeup import ThreadWakeup
 from stages.runtime.executors.executor import Executor
-from stages.runtime.executors.startup import bring_up, reason_of
+from stages.runtime.executors.startup import load_stage, reason_of
 from stages.runtime.worker.control import Stop
 from stages.runtime.worker.edges import WorkerEdges, wakeup_across_processes
 from stages.runtime.worker.worker import Worker
@@ -33,20 +33,20 @@ log = structlog.get_logger(__name__)
 
 
 class ThreadMailbox:
-    """See Mailbox. Orders are posted from any thread."""
+    """A Mailbox to which any thread may post."""
 
-    def __init__(self, site: Wakeup) -> None:
+    def __init__(self, wakeup: Wakeup) -> None:
         self._orders: deque[Order] = deque()
-        self._site = site
+        self._wakeup = wakeup
 
     def post(self, order: Order) -> None:
         """Append an order and wake the worker."""
         self._orders.append(order)
-        self._site.ring()
+        self._wakeup.wake()
 
     def take(self, *, block: bool) -> list[Order]:
-        """See Mailbox."""
-        self._site.wait(block=block)
+        """All orders that have come. `block` waits for an order, or for news on an edge."""
+        self._wakeup.wait(block=block)
         orders = []
         while self._orders:
             orders.append(self._orders.popleft())
@@ -54,82 +54,87 @@ class ThreadMailbox:
 
 
 class ThreadExecutor(Executor):
-    """See Executor."""
+    """Runs a worker in a thread."""
 
     kind = "thread"
 
     def __init__(self, name: str, stage: Callable[..., Stage], *args: object) -> None:
         super().__init__(name, stage, *args)
         self._mailbox: ThreadMailbox | None = None
-        self._attempt: object = None  # the one time that a thread was started that still counts
+        self._current: object = None  # identifies the thread that was started last; None: given up
         self._worker: Worker | None = None
 
     def kill(self) -> None:
-        """See Executor. The thread is given up: its seats hear of the end now."""
+        """Give the thread up. For everyone else its worker has ended now."""
         if self._worker is not None:
             self._worker.abandon()
-        self.post(Stop())  # it may wait
-        self._attempt = self._worker = self._mailbox = None
+        self.post(Stop())  # it may be waiting
+        self._current = self._worker = self._mailbox = None
         self._on_end("given up")
 
     def _stop_loading(self) -> None:
-        """It stops when it has loaded: the process must not exit under a thread that computes."""
+        """It stops once it has loaded: the process must not exit under a thread that computes."""
 
     def post(self, order: Order) -> None:
         if self._mailbox is not None:
             self._mailbox.post(order)
 
     async def _launch(self) -> None:
-        attempt = self._attempt = object()
-        tell = partial(self._tell, asyncio.get_running_loop(), attempt)
-        site = self._site(await self._find_ip(), partial(tell, self._on_reports))
-        self._mailbox = ThreadMailbox(site)
+        current = self._current = object()
+        call_on_loop = partial(self._call_on_loop, asyncio.get_running_loop(), current)
+        report = partial(call_on_loop, self._on_reports)
+        wakeup = self._make_wakeup(await self._find_ip(), report)
+        self._mailbox = ThreadMailbox(wakeup)
         thread = threading.Thread(
             target=self._run,
-            args=(attempt, site, self._mailbox, tell),
+            args=(current, wakeup, self._mailbox, call_on_loop),
             name=f"stage-{self.name}",
             daemon=True,
         )
         thread.start()
 
-    def _site(self, ip: str | None, report: Callable[[list[Report]], None]) -> Wakeup:
-        edges = [edge for port in self._ports for edge in (*port.inlets, *port.outlets)]
-        inside = all(isinstance(edge, MemoryConnector) for edge in edges)
-        return ThreadWakeup() if inside else wakeup_across_processes(ip, report)
+    def _make_wakeup(self, ip: str | None, report: Callable[[list[Report]], None]) -> Wakeup:
+        edges = [edge for each in self._positions for edge in (*each.incoming, *each.outgoing)]
+        are_inside = all(isinstance(edge, MemoryConnector) for edge in edges)
+        return ThreadWakeup() if are_inside else wakeup_across_processes(ip, report)
 
     def _run(
-        self, attempt: object, site: Wakeup, mailbox: ThreadMailbox, tell: Callable[..., None]
+        self,
+        current: object,
+        wakeup: Wakeup,
+        mailbox: ThreadMailbox,
+        call_on_loop: Callable[..., None],
     ) -> None:
-        """The thread: everything that goes wrong in it is told to the loop."""
+        """The thread. The loop learns of everything that goes wrong in it."""
         reason: str | None = None
-        ends = WorkerEdges(site)
+        edges = WorkerEdges(wakeup)
         try:
-            stage = bring_up(self._make_stage)
-            if self._attempt is attempt:
-                ends.open(self._ports)
-                report = partial(tell, self._on_reports)
-                self._worker = worker = Worker(stage, self._ports, ends, mailbox, report)
-                tell(self._on_ready, ends.ready)
+            stage = load_stage(self._make_stage)
+            if self._current is current:
+                edges.open(self._positions)
+                report = partial(call_on_loop, self._on_reports)
+                self._worker = worker = Worker(stage, self._positions, edges, mailbox, report)
+                call_on_loop(self._on_ready, edges.ready)
                 worker.run()
         except Exception as error:  # the outermost frame of a worker
             log.debug("worker_raised", stage=self.name, exc_info=error)
             reason = reason_of(error)
-        ends.keep(())
-        site.close()
-        tell(self._on_end, reason)
+        edges.close_others(())
+        wakeup.close()
+        call_on_loop(self._on_end, reason)
 
-    def _tell(
+    def _call_on_loop(
         self,
         loop: asyncio.AbstractEventLoop,
-        attempt: object,
-        say: Callable[..., None],
-        *what: object,
+        current: object,
+        callback: Callable[..., None],
+        *args: object,
     ) -> None:
-        """Run `say` on the loop, unless this thread was given up or the loop is gone."""
+        """Call on the loop, unless this thread was given up by then or the loop is closed."""
 
         def on_loop() -> None:
-            if self._attempt is attempt:
-                say(*what)
+            if self._current is current:
+                callback(*args)
 
         if not loop.is_closed():
             loop.call_soon_threadsafe(on_loop)

@@ -1,1 +1,1 @@
-"""A stage worker, what it is told and what it reports, and its ends of the edges."""
+"""A stage worker, the orders that it gets, the reports that it sends, and its edges."""

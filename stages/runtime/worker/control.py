@@ -1,4 +1,4 @@
-"""The control path: what a worker is told, and what it reports. One ordered channel each way."""
+"""The control path: the orders to a worker, and its reports. One ordered channel each way."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Begin a request on one face.
+    """Begin a request at one position of the worker.
 
-    Its chunks come over the edge `inlet` and leave over the edge `outlet` for as long as it lives;
-    None where they do not come or go over any.
+    Its chunks come over the edge named `incoming` and leave over the edge named `outgoing`, for as
+    long as it lives. None where its chunks use no edge.
     """
 
-    face: int
+    position: int
     request_id: str
     stage_input: StageInput
-    inlet: str | None = None
-    outlet: str | None = None
+    incoming: str | None = None
+    outgoing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Stop a request on one face, and say so when nothing of it is left. `inlet` as in Submit."""
+    """Stop a request at one position. The answer is AbortDone. `incoming` is as in Submit."""
 
-    face: int
+    position: int
     request_id: str
-    inlet: str | None = None
+    incoming: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """The client consumed so many `chunks` more of what requests reported, by their ids."""
+    """The client consumed more reported chunks: how many of each request, by its id."""
 
     chunks: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """The receiver of the edge `name` out of the worker is at this address."""
+    """The receiver of the worker's outgoing edge `name` is at this address."""
 
     name: str
     address: Address
@@ -63,20 +63,21 @@ Order = Submit | Abort | Credit | Connect | Stop
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """First of all: the stage is loaded and warm, and its worker listens.
+    """The first report: the stage is loaded and warm, and its worker takes orders.
 
-    Of the edges into it that have to be called: where, and whether their senders have done so.
+    For each incoming edge whose sender must connect: its address, and whether the sender is
+    connected.
     """
 
     addresses: Mapping[str, Address]
-    links: Mapping[str, bool]
+    connected: Mapping[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A stage's report, for the face that the request was submitted to."""
+    """A stage's report, for the position that the request was submitted to."""
 
-    face: int
+    position: int
     output: StageOutput
 
 
@@ -84,13 +85,13 @@ class Output:
 class AbortDone:
     """An abort is done: the worker holds nothing of the request."""
 
-    face: int
+    position: int
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionChanged:
-    """The sender of the edge `name` into the worker has called, or is gone."""
+    """The sender of the worker's incoming edge `name` has connected, or is gone."""
 
     name: str
     is_up: bool
@@ -101,7 +102,7 @@ Report = PositionReport | StepReport | ConnectionChanged
 
 
 class Mailbox(Protocol):
-    """A worker's side of the control path, and its doorbell."""
+    """Where a worker takes its orders from."""
 
     def take(self, *, block: bool) -> list[Order]:
-        """All orders that are there. `block` waits for one, or for an edge to ring."""
+        """All orders that have come. `block` waits for an order, or for news on an edge."""

@@ -1,4 +1,4 @@
-"""A worker's edges: as its executor knows them (`Position`), and its own (`WorkerEdges`)."""
+"""The edges of a worker: as its executor knows them (`Position`), and as it uses them."""
 
 from __future__ import annotations
 
@@ -22,63 +22,68 @@ if TYPE_CHECKING:
 class Position:
     """One pipeline position of a worker.
 
-    `final` says whether the client sees its chunks, `max_unread` how many a request may have
-    reported that the client has not consumed. `inlets` are its edges from each replica of the stage
-    before, `outlets` to each of the next.
+    `final` says whether the client sees its chunks. `max_unread` is how many chunks a request may
+    have reported that the client has not consumed. `incoming` has an edge from each worker of the
+    stage before, `outgoing` an edge to each worker of the next stage.
     """
 
     final: bool
     max_unread: int
-    inlets: tuple[Edge, ...] = ()
-    outlets: tuple[Edge, ...] = ()
+    incoming: tuple[Edge, ...] = ()
+    outgoing: tuple[Edge, ...] = ()
 
 
 def wakeup_across_processes(ip: str | None, report: Callable[[list[Report]], None]) -> PollWakeup:
-    """The site of a worker with neighbours in other processes, and, with an `ip`, machines."""
+    """The wakeup of a worker with neighbours in other processes and, with an `ip`, on other
+    machines. Those connect to this machine at `ip`; `report` gets each ConnectionChanged."""
     if ip is None:
         return PollWakeup(select.poll())
-    from stages.runtime.connectors.remote import NetworkWakeup  # of an extra
+    from stages.runtime.connectors.remote.sockets import NetworkWakeup  # needs an extra
 
     return NetworkWakeup(ip, lambda name, is_up: report([ConnectionChanged(name, is_up)]))
 
 
 class WorkerEdges:
-    """A worker's ends by the names of their edges: opened, used and shut in its thread."""
+    """A worker's receivers and senders by the names of their edges. Only its thread uses them."""
 
-    def __init__(self, site: Wakeup) -> None:
-        self.inlets: dict[str, Receiver] = {}
-        self.outlets: dict[str, Sender] = {}
-        self._site = site
+    def __init__(self, wakeup: Wakeup) -> None:
+        self.receivers: dict[str, Receiver] = {}
+        self.senders: dict[str, Sender] = {}
+        self._wakeup = wakeup
 
-    def open(self, ports: Iterable[Position]) -> None:
-        """Open the ends of these positions, but for those that are open."""
-        for port in ports:
-            for edge in port.inlets:
-                if edge.name not in self.inlets:
-                    self.inlets[edge.name] = edge.open_receiver(self._site)
-            for edge in port.outlets:
-                if edge.name not in self.outlets:
-                    self.outlets[edge.name] = outlet = edge.open_sender(self._site)
-                    outlet.reset()
+    def open(self, positions: Iterable[Position]) -> None:
+        """Open the edges of these positions, except for those that are open already."""
+        for position in positions:
+            for edge in position.incoming:
+                if edge.name not in self.receivers:
+                    self.receivers[edge.name] = edge.open_receiver(self._wakeup)
+            for edge in position.outgoing:
+                if edge.name not in self.senders:
+                    self.senders[edge.name] = sender = edge.open_sender(self._wakeup)
+                    sender.reset()
 
-    def keep(self, names: Collection[str]) -> None:
-        """Shut all others."""
-        for name in self.inlets.keys() - names:
-            self.inlets.pop(name).shut()
-        for name in self.outlets.keys() - names:
-            self.outlets.pop(name).shut()
+    def close_others(self, names: Collection[str]) -> None:
+        """Close all edges except for those with these names."""
+        for name in self.receivers.keys() - names:
+            self.receivers.pop(name).close()
+        for name in self.senders.keys() - names:
+            self.senders.pop(name).close()
 
-    def reach(self, name: str, address: Address) -> None:
-        """The receiver of an edge out of the worker is there."""
-        outlet = self.outlets[name]
-        assert isinstance(outlet, ConnectingSender)
-        outlet.call(address)
+    def connect(self, name: str, address: Address) -> None:
+        """Connect the sender of an outgoing edge to its receiver."""
+        sender = self.senders[name]
+        assert isinstance(sender, ConnectingSender)
+        sender.connect(address)
 
     @property
     def ready(self) -> Ready:
-        """What the neighbours have to know."""
-        called = {
-            name: end for name, end in self.inlets.items() if isinstance(end, ListeningReceiver)
+        """What the neighbours have to know once the worker takes orders."""
+        listening = {
+            name: receiver
+            for name, receiver in self.receivers.items()
+            if isinstance(receiver, ListeningReceiver)
         }
-        addresses = {name: end.address for name, end in called.items()}
-        return Ready(addresses, {name: end.is_linked for name, end in called.items()})
+        return Ready(
+            {name: receiver.address for name, receiver in listening.items()},
+            {name: receiver.is_connected for name, receiver in listening.items()},
+        )

@@ -1,7 +1,7 @@
-"""What a worker tells of its work: how long its steps took, how many requests each advanced, and
-when it worked for which request. It travels with the reports, a few times a second at most.
+"""What a worker reports of its steps: how long they took, how many requests each advanced, and when
+it worked for which request. It travels with the other reports, a few times a second at most.
 
-A worker's times are of its machine's clock; its executor maps them to its own (`ClockMap`).
+A worker's times are of its machine's clock. Its executor maps them to its own clock (`ClockMap`).
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ ServerT = TypeVar("ServerT")
 STEP_BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 BATCH_BOUNDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
-TELL_EVERY_S = 0.1
+REPORT_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a worker, as one server is told of it.
+    """One step of a worker, as it is reported to one server.
 
-    It advanced `num_requests`; the server's own of these, by face and id, with `num_chunks`. Where
-    several servers share the worker, only one of them is to count the step (`counts`).
+    The step advanced `num_requests`. `num_chunks` has those of this server, by position and request
+    id, with the number of chunks that each emitted. Where several servers share the worker, only
+    one of them adds the step to its statistics (`counts`).
     """
 
     began_at: float
@@ -42,13 +43,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What a worker tells at `sent_at`: its new steps."""
+    """The steps since the last report, sent at `sent_at` of the worker's clock."""
 
     sent_at: float
     steps: Sequence[Step]
 
     def by_server(self, server_of: Callable[[str], ServerT | None]) -> dict[ServerT, StepReport]:
-        """Each server's part. The one whose request was advanced first counts the step."""
+        """Each server's part. The server whose request comes first in a step counts that step."""
         parts: dict[ServerT, list[Step]] = {}
         for step in self.steps:
             chunks: dict[ServerT, dict[tuple[int, str], int]] = {}
@@ -62,65 +63,65 @@ class StepReport:
 
 
 class StepStats:
-    """The steps of a worker that this server counts, since it began."""
+    """Statistics of a worker's steps that this server counts, since the server began."""
 
     def __init__(self) -> None:
         self._step_s = Histogram(STEP_BOUNDS_S)
         self._batch_size = Histogram(BATCH_BOUNDS)
 
-    def note(self, step: Step) -> None:
-        """One more."""
+    def add(self, step: Step) -> None:
+        """Count one more step."""
         self._step_s.observe(step.ended_at - step.began_at)
         self._batch_size.observe(step.num_requests)
 
     @property
     def step_s(self) -> HistogramCounts:
-        """How long they took."""
+        """How long the steps took."""
         return self._step_s.counts
 
     @property
     def batch_size(self) -> HistogramCounts:
-        """How many requests each advanced."""
+        """How many requests each step advanced."""
         return self._batch_size.counts
 
 
 class StepLog:
-    """A worker's side: it notes each step, and says when it is time to tell."""
+    """The steps that a worker has not reported yet. Belongs to the worker's thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._steps: list[Step] = []
-        self._told_at = self._noted_at = clock()
+        self._reported_at = self._added_at = clock()
 
     @property
     def is_due(self) -> bool:
-        """Whether something has waited long enough to be told."""
-        return bool(self._steps) and self._noted_at - self._told_at >= TELL_EVERY_S
+        """Whether there are steps, and the last report is long enough ago."""
+        return bool(self._steps) and self._added_at - self._reported_at >= REPORT_EVERY_S
 
-    def note(self, began_at: float, num_chunks: Mapping[tuple[int, str], int]) -> None:
-        """A step is over: the requests that it advanced, by face, and their chunks."""
-        self._noted_at = self.clock()
-        self._steps.append(Step(began_at, self._noted_at, len(num_chunks), num_chunks))
+    def add(self, began_at: float, num_chunks: Mapping[tuple[int, str], int]) -> None:
+        """A step ends now. `num_chunks`: the requests that it advanced, as in `Step`."""
+        self._added_at = self.clock()
+        self._steps.append(Step(began_at, self._added_at, len(num_chunks), num_chunks))
 
-    def tell(self) -> StepReport:
-        """What there is to tell; steps are told once."""
-        self._told_at = self.clock()
+    def take_report(self) -> StepReport:
+        """A report of the steps since the last one. It may have none."""
+        self._reported_at = self.clock()
         steps, self._steps = self._steps, []
-        return StepReport(self._told_at, steps)
+        return StepReport(self._reported_at, steps)
 
 
 class ClockMap:
-    """How a worker's clock relates to ours: by the quickest message seen.
+    """Maps a worker's clock to ours, by the message that arrived soonest after it was sent.
 
-    On one machine that is the time that a message takes; from another it has the difference of the
-    clocks in it. What is mapped never lies after the arrival of the message that told of it.
+    On one machine the offset is the time that a message takes. From another machine it includes the
+    difference of the clocks. A mapped time is never later than the arrival of its message.
     """
 
     def __init__(self) -> None:
-        self._ahead_s: float | None = None
+        self._offset_s: float | None = None
 
-    def ahead_s(self, sent_at: float, now: float) -> float:
-        """What is to be added to the worker's times, given a message that has come now."""
+    def offset_s(self, sent_at: float, now: float) -> float:
+        """What to add to the worker's times, given a message that has arrived now."""
         late_s = now - sent_at
-        self._ahead_s = late_s if self._ahead_s is None else min(self._ahead_s, late_s)
-        return self._ahead_s
+        self._offset_s = late_s if self._offset_s is None else min(self._offset_s, late_s)
+        return self._offset_s

@@ -1,4 +1,4 @@
-"""Large pages take what is in use, and nothing else."""
+"""Memory that is wholly in use moves into large pages, and no other memory does."""
 
 import ctypes
 import mmap
@@ -19,7 +19,7 @@ def kernel():
 
 
 def kilobytes(address, kind):
-    """What `smaps` says of the mapping that holds the address."""
+    """The value of `kind` in `smaps`, for the mapping that holds the address."""
     inside = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         head, *rest = line.split()
@@ -37,7 +37,7 @@ def kilobytes(address, kind):
     or not Path("/sys/kernel/mm/transparent_hugepage").exists(),
     reason="needs MADV_COLLAPSE",
 )
-def test_large_pages_take_what_is_wholly_in_use_and_nothing_else():
+def test_only_memory_that_is_wholly_in_use_moves_into_large_pages():
     with mmap.mmap(-1, 32 * MB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         memory.madvise(mmap.MADV_NOHUGEPAGE)  # until it is filled
         used = bytes(range(256)) * (8 * MB // 256)
@@ -58,6 +58,6 @@ def test_large_pages_take_what_is_wholly_in_use_and_nothing_else():
         del view
 
 
-def test_where_the_kernel_does_not_tell_what_is_in_memory_nothing_happens(monkeypatch, tmp_path):
-    monkeypatch.setattr(allocator, "_PAGEMAP", tmp_path / "pagemap")
+def test_without_a_pagemap_nothing_happens(monkeypatch, tmp_path):
+    monkeypatch.setattr(allocator, "PAGEMAP", tmp_path / "pagemap")
     use_large_pages()

@@ -1,18 +1,18 @@
-"""Who may use how many threads."""
+"""How many threads a worker may use, and who waits for first sounds."""
 
 import threading
 
 from stages.runtime.cores import Cores, FirstSounds
 
 
-def test_one_that_has_work_alone_has_all_cores():
+def test_a_worker_that_alone_has_work_may_use_all_cores():
     cores = Cores(2)
     cores.enter("thinker")
     cores.enter("thinker")
     assert cores.num_threads() == 2
 
 
-def test_beside_another_one_has_one_thread_until_that_leaves():
+def test_beside_another_worker_it_may_use_one_thread_until_that_one_leaves():
     cores = Cores(2)
     cores.enter("thinker")
     cores.enter("talker")
@@ -43,7 +43,7 @@ def test_nobody_waits_for_sounds_that_another_process_makes():
     sounds.give_way()
 
 
-def test_nobody_waits_where_no_first_sound_is_coming():
+def test_nobody_waits_when_no_first_sound_is_coming():
     sounds = first_sounds(patience_s=1e6)
     sounds.give_way()
     sounds.begin("a")
@@ -52,7 +52,7 @@ def test_nobody_waits_where_no_first_sound_is_coming():
     sounds.give_way()
 
 
-def test_others_wait_until_all_that_come_are_heard():
+def test_others_wait_until_all_first_sounds_are_ready():
     sounds = first_sounds(patience_s=1e6)
     order = []
     sounds.begin("a")
@@ -65,14 +65,14 @@ def test_others_wait_until_all_that_come_are_heard():
     thread = threading.Thread(target=others)
     thread.start()
     sounds.end("a")
-    order.append("a is heard")
-    order.append("b is heard")
+    order.append("a is ready")
+    order.append("b is ready")
     sounds.end("b")
     thread.join()
-    assert order == ["a is heard", "b is heard", "others"]
+    assert order == ["a is ready", "b is ready", "others"]
 
 
-def test_one_that_takes_too_long_is_waited_for_once():
+def test_others_wait_only_once_for_a_sound_that_takes_too_long():
     sounds = first_sounds(patience_s=0.0)
     sounds.begin("a")
     sounds.give_way()

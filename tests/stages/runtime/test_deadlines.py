@@ -1,4 +1,4 @@
-"""Who is served first."""
+"""The order in which requests are served."""
 
 import pytest
 
@@ -9,7 +9,7 @@ def playback_at(times):
     return Playback(clock=lambda: times[0], margin_s=1.0)
 
 
-def test_newcomers_come_first_in_their_order():
+def test_newcomers_are_served_first_in_their_order():
     now = [0.0]
     playback = playback_at(now)
     for request_id in ("listener", "old", "new"):
@@ -36,7 +36,7 @@ def step(playback, now, request_id, sound_s):
         ({"b": 1 + 0.31, "c": 1 + 0.32, "a": 1 + 0.33}, "b"),
     ],
 )
-def test_newcomers_come_before_listeners_who_are_still_served_in_time(listeners, first):
+def test_newcomers_are_served_before_listeners_who_are_still_in_time(listeners, first):
     now = [0.0]
     playback = playback_at(now)
     playback.open("before")
@@ -57,7 +57,7 @@ def test_newcomers_come_before_listeners_who_are_still_served_in_time(listeners,
         (1 + 0.31, ["old", "new", "near", "far"]),
     ],
 )
-def test_as_many_newcomers_come_first_as_listeners_can_wait_for(left_s, order):
+def test_as_many_newcomers_are_served_first_as_listeners_can_wait_for(left_s, order):
     now = [0.0]
     playback = playback_at(now)
     playback.open("near")
@@ -73,7 +73,7 @@ def test_as_many_newcomers_come_first_as_listeners_can_wait_for(left_s, order):
     assert playback.most_urgent(["far", "new", "near", "old"]) == order[0]
 
 
-def test_what_a_listener_has_left_is_never_less_than_nothing():
+def test_the_sound_that_a_listener_has_left_is_never_negative():
     now = [0.0]
     playback = playback_at(now)
     playback.open("a")
@@ -106,7 +106,7 @@ def test_a_listener_that_was_fed_after_an_underrun_is_not_the_most_urgent():
     assert playback.most_urgent_first(["was_dry", "near"]) == ["near", "was_dry"]
 
 
-def test_of_two_listeners_the_one_with_less_left_comes_first():
+def test_of_two_listeners_the_one_with_less_sound_left_is_served_first():
     now = [0.0]
     playback = playback_at(now)
     for request_id, seconds in (("far", 3.0), ("near", 2.0)):
@@ -130,4 +130,4 @@ def test_a_step_that_serves_several_is_counted_once():
     one.emit("a", 1.0)
     for request_id in "abc":
         many.emit(request_id, 1.0)
-    assert many._step_s == one._step_s > 0.02
+    assert many.step_s == one.step_s > 0.02

@@ -106,10 +106,10 @@ class QwenCode2WavStage:
         frames_left = self._playback.left_s(request_id) * OUTPUT_RATE_HZ / self._decoder.config.hop
         return max([size for size in CALL_FRAMES if size <= frames_left / 2], default=1)
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """Run one call of the decoder, and end the requests that are drained."""
-        waiting = [request_id for request_id in room if self._requests[request_id].num_waiting]
-        for request_id in room.keys() - waiting:
+        waiting = [request_id for request_id in credit if self._requests[request_id].num_waiting]
+        for request_id in credit.keys() - waiting:
             yield from self._end(request_id)
         if waiting:
             yield from self._decode(waiting)

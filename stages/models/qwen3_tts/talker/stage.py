@@ -195,9 +195,9 @@ class QwenTalkerStage:
             return sequence.is_copying_voice or sequence.is_empty or begins
         return sequence.is_prefilling or sequence.can_decode
 
-    def step(self, room: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
         """Prefill a part of the new prompts, then make a frame of each sequence that can decode."""
-        yield from self._step([self._sequences[request_id] for request_id in room])
+        yield from self._step([self._sequences[request_id] for request_id in credit])
 
     @torch.inference_mode()
     def _step(self, ready: Sequence[SpeechSequence]) -> list[Emit]:

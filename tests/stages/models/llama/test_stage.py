@@ -43,14 +43,14 @@ class BrokenReply:
             raise LookupError("no such character")
 
 
-def run(stage, requests, room=1):
+def run(stage, requests, credit=1):
     """Runs requests {id: params} side by side: {id: (text, end)}."""
     for request_id, params in requests.items():
         stage.open(request_id, params)
     texts, ends = dict.fromkeys(requests, ""), {}
     while ready := [request_id for request_id in requests if stage.ready(request_id)]:
         seen = []
-        for emit in stage.step(dict.fromkeys(ready, room)):
+        for emit in stage.step(dict.fromkeys(ready, credit)):
             assert emit.request_id not in ends
             if emit.end:
                 ends[emit.request_id] = emit.end

@@ -1,4 +1,4 @@
-"""A way between two sockets that a test can cut: bytes stop, and nobody is told."""
+"""A connection between two sockets that a test can cut: bytes stop, and no socket closes."""
 
 import contextlib
 import socket
@@ -6,7 +6,7 @@ import threading
 
 
 class Relay:
-    """Passes bytes on between whoever calls `endpoint` and `target`, until `cut`."""
+    """Passes bytes on between the peers that connect to `endpoint` and `target`, until `cut`."""
 
     def __init__(self, target):
         self._target = tuple(target.removeprefix("tcp://").rsplit(":", 1))

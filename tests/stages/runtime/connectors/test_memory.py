@@ -6,20 +6,20 @@ from stages.runtime.connectors.memory import MemoryConnector
 from tests.stages.runtime.connectors.conformance import *  # noqa: F403
 
 
-class Noted:
-    """A site that notes each time that it is rung."""
+class NotedWakeup:
+    """A wakeup that notes each time that it is woken."""
 
-    def __init__(self, name, rung):
-        self.ring = lambda: rung.append(name)
+    def __init__(self, name, woken):
+        self.wake = lambda: woken.append(name)
 
 
 @pytest.fixture
 def edge():
-    rung = []
+    woken = []
     edge = MemoryConnector("edge", max_chunks=4)
-    edge.rung = rung
-    edge.sender = edge.open_sender(Noted("sender", rung))
-    edge.receiver = edge.open_receiver(Noted("receiver", rung))
-    rung.clear()
+    edge.woken = woken
+    edge.sender = edge.open_sender(NotedWakeup("sender", woken))
+    edge.receiver = edge.open_receiver(NotedWakeup("receiver", woken))
+    woken.clear()
     yield edge
     edge.close()

@@ -3,6 +3,7 @@
 import os
 import random
 import select
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,29 +17,42 @@ from stages.runtime.connectors.wakeup import PollWakeup
 from tests.stages.runtime.connectors.conformance import *  # noqa: F403
 
 
-class Both:
-    """The two ends, each with a site of its own, as in two processes."""
+class NotedFlush:
+    """A sender or receiver that notes how often its flush wakes the other side."""
+
+    def __init__(self, side, wakeup_fd, other_name, woken):
+        self._side, self._wakeup_fd = side, wakeup_fd
+        self._other_name, self._woken = other_name, woken
+
+    def __getattr__(self, name):
+        return getattr(self._side, name)
+
+    def flush(self):
+        before = wake_count(self._wakeup_fd)
+        self._side.flush()
+        self._woken += [self._other_name] * (wake_count(self._wakeup_fd) - before)
+
+
+def wake_count(fd):
+    """How often an eventfd was written since it was read."""
+    lines = Path(f"/proc/self/fdinfo/{fd}").read_text().splitlines()
+    (count,) = (line.split()[1] for line in lines if line.startswith("eventfd-count:"))
+    return int(count, 16)
+
+
+class BothSides:
+    """Sender and receiver, each with a wakeup of its own, as in two processes."""
 
     def __init__(self):
         self._edge = SharedMemoryEdge.create("test", max_chunks=4)
-        self._sites = [PollWakeup(select.poll()) for _ in range(2)]
-        self.sender = self._edge.open_sender(self._sites[0])
-        self.receiver = self._edge.open_receiver(self._sites[1])
-        self.rung = []
-        self._note(self.sender._data, "receiver")
-        self._note(self.receiver._credit, "sender")
+        self._wakeups = [PollWakeup(select.poll()) for _ in range(2)]
+        self.woken = []
+        sender = self._edge.open_sender(self._wakeups[0])
+        receiver = self._edge.open_receiver(self._wakeups[1])
+        data_fd, credit_fd = self._edge.data.wakeup_fd, self._edge.credit.wakeup_fd
+        self.sender = NotedFlush(sender, data_fd, "receiver", self.woken)
+        self.receiver = NotedFlush(receiver, credit_fd, "sender", self.woken)
         self.is_closed = False
-
-    def _note(self, ring, name):
-        plain = ring.flush
-
-        def flush():
-            fresh = ring._unflushed
-            plain()
-            if fresh:
-                self.rung.append(name)
-
-        ring.flush = flush
 
     def stats(self):
         return self.sender.stats()
@@ -46,15 +60,13 @@ class Both:
     def close(self):
         if not self.is_closed:
             self.is_closed = True
-            for part in (self.sender, self.receiver):
-                part.shut()
-            for part in (*self._sites, self._edge):
+            for part in (self.sender, self.receiver, *self._wakeups, self._edge):
                 part.close()
 
 
 @pytest.fixture
 def edge():
-    edge = Both()
+    edge = BothSides()
     yield edge
     edge.close()
 
@@ -62,7 +74,7 @@ def edge():
 @pytest.fixture
 def ring():
     files, other = RingFiles.create("test", 4096), RingFiles.create("other", 64)
-    writer, reader = RingWriter(files), RingReader(files, other.bell)
+    writer, reader = RingWriter(files), RingReader(files, other.wakeup_fd)
     yield writer, reader, other, files
     for part in (writer, reader, files, other):
         part.close()
@@ -92,7 +104,7 @@ def test_a_reader_that_makes_room_wakes_a_writer_that_waits_for_it(ring):
         writer.push([bytes(1000)])
     writer.flush()
     assert len(reader.take()) == 4
-    assert os.eventfd_read(other.bell) == 1
+    assert os.eventfd_read(other.wakeup_fd) == 1
     writer.flush()
     assert len(reader.take()) == 1
 

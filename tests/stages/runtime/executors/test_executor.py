@@ -1,4 +1,4 @@
-"""What all executors have of the start of a worker, with one whose worker only says so."""
+"""The start of a worker, the same in all executors, with an executor that has no worker."""
 
 import asyncio
 
@@ -10,32 +10,33 @@ from stages.runtime.worker.control import Ready
 
 
 class Scripted(Executor):
-    """Its worker says these things in one turn of the loop."""
+    """Calls these methods of its own in one turn of the loop, in the place of a worker."""
 
     kind = "scripted"
 
-    def __init__(self, *says):
+    def __init__(self, *calls):
         super().__init__("talker", object)
-        self._says = says
+        self._calls = calls
 
     async def _launch(self):
         loop = asyncio.get_running_loop()
-        for say in self._says:
-            loop.call_soon(say, self)
+        for call in self._calls:
+            loop.call_soon(call, self)
 
     def post(self, order):
         """Nobody is there."""
 
     def kill(self):
-        """See Executor."""
+        """Nobody is there."""
+
+    def is_ready(self):
+        self._on_ready(Ready({}, {}))
+
+    def dies(self):
+        self._on_end("killed")
 
 
-def is_ready(worker):
-    worker._on_ready(Ready({}, {}))
-
-
-def dies(worker):
-    worker._on_end("killed")
+is_ready, dies = Scripted.is_ready, Scripted.dies
 
 
 async def test_a_worker_that_is_ready_is_up():
@@ -44,9 +45,9 @@ async def test_a_worker_that_is_ready_is_up():
     assert worker.is_up
 
 
-@pytest.mark.parametrize("says", [(dies,), (is_ready, dies)], ids=["before", "at once after"])
-async def test_one_that_dies_as_it_starts_is_not_up(says):
-    worker = Scripted(*says)
+@pytest.mark.parametrize("calls", [(dies,), (is_ready, dies)], ids=["before", "at once after"])
+async def test_a_worker_that_dies_as_it_starts_is_not_up(calls):
+    worker = Scripted(*calls)
     with pytest.raises(StartError, match="talker"):
         await worker.start(5)
     assert not worker.is_up

@@ -1,4 +1,4 @@
-"""What a worker tells of its work, and how its times become ours."""
+"""What a worker reports of its steps, and how its times are mapped to the server's clock."""
 
 from dataclasses import replace
 
@@ -30,51 +30,51 @@ def test_a_value_is_counted_in_the_smallest_bound_that_holds_it():
     assert (counter.counts + counter.counts).bucket_counts == (4, 2, 2)
 
 
-def test_steps_are_due_when_they_have_waited_a_tenth_of_a_second():
+def test_a_report_is_due_a_tenth_of_a_second_after_the_last_one():
     clock = Clock()
-    diary = StepLog(clock)
-    assert not diary.is_due
+    log = StepLog(clock)
+    assert not log.is_due
     clock.now = 0.05
-    diary.note(0.0, {(0, "a"): 1})
-    assert not diary.is_due
+    log.add(0.0, {(0, "a"): 1})
+    assert not log.is_due
     clock.now = 0.1
-    diary.note(0.06, {(0, "a"): 0, (1, "b"): 2})
-    assert diary.is_due
-    told = diary.tell()
-    assert told.sent_at == 0.1
-    assert told.steps == [
+    log.add(0.06, {(0, "a"): 0, (1, "b"): 2})
+    assert log.is_due
+    report = log.take_report()
+    assert report.sent_at == 0.1
+    assert report.steps == [
         Step(0.0, 0.05, 1, {(0, "a"): 1}),
         Step(0.06, 0.1, 2, {(0, "a"): 0, (1, "b"): 2}),
     ]
-    assert not diary.is_due
-    assert diary.tell().steps == []
+    assert not log.is_due
+    assert log.take_report().steps == []
 
 
-def test_figures_count_steps_their_times_and_the_requests_in_them():
-    figures = StepStats()
-    figures.note(Step(0.0, 0.25, 1, {(0, "a"): 1}))
-    figures.note(Step(1.0, 1.5, 2, {(0, "a"): 0}))
-    assert figures.step_s.cumulative[-1] == figures.batch_size.cumulative[-1] == 2
-    assert (figures.step_s.total, figures.batch_size.total) == (0.75, 3)
+def test_stats_count_the_steps_their_times_and_their_requests():
+    stats = StepStats()
+    stats.add(Step(0.0, 0.25, 1, {(0, "a"): 1}))
+    stats.add(Step(1.0, 1.5, 2, {(0, "a"): 0}))
+    assert stats.step_s.cumulative[-1] == stats.batch_size.cumulative[-1] == 2
+    assert (stats.step_s.total, stats.batch_size.total) == (0.75, 3)
 
 
-def test_servers_that_share_a_worker_hear_of_their_own_requests_and_one_counts_the_step():
+def test_each_server_of_a_worker_gets_its_own_requests_and_one_counts_the_step():
     step = Step(0.0, 0.1, 4, {(0, "b1"): 1, (0, "a1"): 2, (1, "b2"): 0, (0, "gone"): 1})
     other = Step(0.2, 0.3, 1, {(0, "a1"): 1})
     nobodys = Step(0.4, 0.5, 1, {(0, "gone"): 1})
-    told = StepReport(9.0, [step, other, nobodys])
-    parts = told.by_server({"a1": "A", "b1": "B", "b2": "B"}.get)
+    report = StepReport(9.0, [step, other, nobodys])
+    parts = report.by_server({"a1": "A", "b1": "B", "b2": "B"}.get)
     assert parts == {
         "B": StepReport(9.0, [replace(step, num_chunks={(0, "b1"): 1, (1, "b2"): 0})]),
         "A": StepReport(9.0, [replace(step, num_chunks={(0, "a1"): 2}, counts=False), other]),
     }
 
 
-def test_the_quickest_message_maps_a_clock():
+def test_the_message_that_was_quickest_maps_the_clock():
     clocks = ClockMap()
-    assert clocks.ahead_s(sent_at=100.0, now=5.5) == -94.5
-    assert clocks.ahead_s(sent_at=101.0, now=6.0) == -95.0
-    assert clocks.ahead_s(sent_at=102.0, now=9.0) == -95.0
+    assert clocks.offset_s(sent_at=100.0, now=5.5) == -94.5
+    assert clocks.offset_s(sent_at=101.0, now=6.0) == -95.0
+    assert clocks.offset_s(sent_at=102.0, now=9.0) == -95.0
 
 
 def test_steps_close_to_each_other_are_one_stretch():

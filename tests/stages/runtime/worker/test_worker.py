@@ -44,10 +44,10 @@ class EchoStage:
     def ready(self, request_id):
         return bool(self.fed[request_id]) or request_id in self.ended
 
-    def step(self, room):
-        self.batches.append(dict(room))
+    def step(self, credit):
+        self.batches.append(dict(credit))
         self.num_workers.append(CORES.num_workers)
-        for request_id in room:
+        for request_id in credit:
             if not self.fed[request_id]:
                 yield Emit(request_id, end="end")
                 continue
@@ -63,34 +63,34 @@ class EchoStage:
         self.closed.append(request_id)
 
 
-class Neighbour:
-    """Where the workers at the other ends run; notes what was reported each time it is woken."""
+class NotedWakeup:
+    """Wakes the neighbours; notes what was reported each time that it does."""
 
     def __init__(self, reports):
         self._reports = reports
         self.woken_after = []
 
-    def ring(self):
+    def wake(self):
         self.woken_after.append(list(self._reports))
 
 
 class Harness:
     """A worker whose mailbox ends it once there is nothing left to do."""
 
-    def __init__(self, *, final=True, inlet=False, outlet=False, max_unread=8):
+    def __init__(self, stage=None, *, final=True, incoming=False, outgoing=False, max_unread=8):
         self.orders = []
         self.reports = []
-        self.stage = EchoStage()
-        before = [MemoryConnector("before", 4)] if inlet else []
-        after = [MemoryConnector("after", 2)] if outlet else []
-        port = Position(final, max_unread, tuple(before), tuple(after))
-        self.neighbour = other = Neighbour(self.reports)
-        ends = WorkerEdges(ThreadWakeup())
-        ends.open([port])
-        self.before = before[0].open_sender(other) if inlet else None
-        self.after = after[0].open_receiver(other) if outlet else None
-        self.edge = after[0] if outlet else None
-        self.worker = Worker(self.stage, [port], ends, self, self.reports.extend)
+        self.stage = stage or EchoStage()
+        before = [MemoryConnector("before", 4)] if incoming else []
+        after = [MemoryConnector("after", 2)] if outgoing else []
+        position = Position(final, max_unread, tuple(before), tuple(after))
+        self.neighbours = NotedWakeup(self.reports)
+        edges = WorkerEdges(ThreadWakeup())
+        edges.open([position])
+        self.before = before[0].open_sender(self.neighbours) if incoming else None
+        self.after = after[0].open_receiver(self.neighbours) if outgoing else None
+        self.edge = after[0] if outgoing else None
+        self.worker = Worker(self.stage, [position], edges, self, self.reports.extend)
 
     def sent(self):
         """What came over the edge after this worker, without its start."""
@@ -119,8 +119,8 @@ class Harness:
 
 def submit(request_id, *texts, params=None, has_next=False, over_edge=False):
     source = None if over_edge else tuple(map(TextChunk, texts))
-    inlet, outlet = "before" if over_edge else None, "after" if has_next else None
-    return Submit(0, request_id, StageInput(params, source, has_next), inlet, outlet)
+    incoming, outgoing = "before" if over_edge else None, "after" if has_next else None
+    return Submit(0, request_id, StageInput(params, source, has_next), incoming, outgoing)
 
 
 def test_a_request_reports_its_chunks_in_order_and_then_its_end():
@@ -152,8 +152,8 @@ def test_a_request_without_credit_waits_and_the_others_go_on():
     assert harness.turn(Credit({"a": 1})) == [("a", "end", True)]
 
 
-def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_consumed():
-    harness = Harness(final=False, outlet=True)
+def test_an_edge_without_credit_holds_its_request_back_and_the_end_waits_to_be_consumed():
+    harness = Harness(final=False, outgoing=True)
     edge = harness.after
     assert harness.turn(submit("a", *"abc", has_next=True)) == []
     assert harness.sent() == [TextChunk("a"), TextChunk("b")]
@@ -169,38 +169,38 @@ def test_an_edge_without_room_holds_its_request_back_and_the_end_waits_to_be_con
 
 
 def test_chunks_that_come_before_the_submit_wait_for_it():
-    harness = Harness(inlet=True)
+    harness = Harness(incoming=True)
     sender = harness.before
-    sender.open("a")
+    sender.open_lane("a")
     sender.send("a", TextChunk("early"))
-    sender.end("a")
+    sender.finish("a")
     assert harness.turn(Credit({"nobody": 1})) == []
-    assert not sender.drained("a")
+    assert not sender.is_drained("a")
     assert harness.turn(submit("a", over_edge=True)) == [
         ("a", TextChunk("early"), False),
         ("a", "end", True),
     ]
-    assert sender.drained("a")
+    assert sender.is_drained("a")
 
 
 def test_a_chunk_is_reported_before_the_stage_ahead_is_woken_to_make_the_next():
-    harness = Harness(inlet=True)
+    harness = Harness(incoming=True)
     harness.turn(submit("a", over_edge=True))
-    harness.before.open("a")
+    harness.before.open_lane("a")
     harness.before.send("a", TextChunk("x"))
     assert harness.turn(Credit({"nobody": 1})) == [("a", TextChunk("x"), False)]
-    assert harness.neighbour.woken_after == [harness.reports]
+    assert harness.neighbours.woken_after == [harness.reports]
 
 
 def test_an_abort_in_place_of_the_submit_frees_what_came_early():
-    harness = Harness(inlet=True)
+    harness = Harness(incoming=True)
     sender = harness.before
-    sender.open("a")
+    sender.open_lane("a")
     sender.send("a", TextChunk("early"))
     harness.turn(Credit({"nobody": 1}))
     assert harness.turn(Abort(0, "a", "before")) == [("aborted", "a")]
-    assert sender.drained("a")
-    assert harness.worker._parked == {}
+    assert sender.is_drained("a")
+    assert harness.turn(submit("a", over_edge=True)) == []  # it finds nothing of the early chunk
 
 
 def test_an_abort_closes_the_request_once_and_is_acknowledged_also_when_repeated():
@@ -232,7 +232,7 @@ def test_a_request_that_cannot_be_opened_fails_with_the_reason():
     assert harness.stage.closed == []
 
 
-def test_an_exception_that_no_request_is_to_blame_for_ends_the_worker():
+def test_an_exception_that_is_no_request_error_ends_the_worker():
     harness = Harness()
     with pytest.raises(MemoryError):
         harness.turn(submit("a", "bomb"))
@@ -244,14 +244,14 @@ def test_stop_closes_what_is_open():
     assert harness.stage.closed == ["a"]
 
 
-def test_it_counts_as_one_that_has_work_until_its_last_request_is_closed():
+def test_a_worker_counts_as_busy_until_its_last_request_is_closed():
     harness = Harness()
     harness.turn(submit("a", "x"), submit("b", "x", "y"))
     assert harness.stage.num_workers == [1, 1, 1]
     assert CORES.num_workers == 0
 
 
-def test_one_that_died_no_longer_counts():
+def test_a_worker_that_died_no_longer_counts_as_busy():
     harness = Harness()
     with pytest.raises(MemoryError):
         harness.turn(submit("a", "bomb"))
@@ -260,7 +260,7 @@ def test_one_that_died_no_longer_counts():
 
 
 class OneAtATime(EchoStage):
-    """Has room for one request until its end."""
+    """Holds one request until its end, and lets the others wait."""
 
     def __init__(self):
         super().__init__()
@@ -269,9 +269,9 @@ class OneAtATime(EchoStage):
     def ready(self, request_id):
         return self.holder in (None, request_id) and super().ready(request_id)
 
-    def step(self, room):
-        self.holder = min(room)
-        for emit in super().step({self.holder: room[self.holder]}):
+    def step(self, credit):
+        self.holder = min(credit)
+        for emit in super().step({self.holder: credit[self.holder]}):
             if emit.end is not None:
                 self.holder = None
             yield emit
@@ -282,32 +282,31 @@ class OneAtATime(EchoStage):
             self.holder = None
 
 
-@pytest.mark.parametrize("leave", [False, True])
-def test_those_who_wait_for_room_are_asked_again_when_another_ends_or_leaves(leave):
-    harness = Harness(max_unread=1)
-    harness.worker._stage = harness.stage = OneAtATime()
+@pytest.mark.parametrize("aborted", [False, True])
+def test_requests_that_wait_for_another_are_asked_again_when_it_ends_or_is_aborted(aborted):
+    harness = Harness(OneAtATime(), max_unread=1)
     harness.turn(submit("a", "x", "y"))
     harness.turn(submit("b", "z"))
-    assert harness.turn() == []  # "a" has the room and no credit, "b" waits and nothing spins
-    if leave:
+    assert harness.turn() == []  # "a" is held and has no credit, "b" waits, and nothing spins
+    if aborted:
         assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
     else:
         harness.turn(Credit({"a": 1}))
         assert ("b", TextChunk("z"), False) in harness.turn(Credit({"a": 1}))
 
 
-def test_what_was_done_for_a_request_is_told_before_its_end_and_once():
+def test_the_steps_of_a_request_are_reported_before_its_end_and_once():
     harness = Harness()
     harness.turn(submit("a", "x", "y"), submit("b", "z"))
-    tellings = [report for report in harness.reports if isinstance(report, StepReport)]
+    step_reports = [report for report in harness.reports if isinstance(report, StepReport)]
     ends = [
         k
         for k, r in enumerate(harness.reports)
         if not isinstance(r, StepReport) and r.output.finished
     ]
-    first_told = next(k for k, r in enumerate(harness.reports) if isinstance(r, StepReport))
-    assert first_told < min(ends)
-    steps = [step for told in tellings for step in told.steps]
+    first_steps = next(k for k, r in enumerate(harness.reports) if isinstance(r, StepReport))
+    assert first_steps < min(ends)
+    steps = [step for report in step_reports for step in report.steps]
     for name, num in (("a", 2), ("b", 1)):
         assert sum(step.num_chunks.get((0, name), 0) for step in steps) == num
     assert sum(step.num_requests for step in steps) == 3 + 2  # chunks and ends

@@ -99,8 +99,8 @@ class _Pair:
         return {rid: (np.concatenate(self.audio[rid]), self.ends[rid]) for rid in self.audio}
 
     def step_talker(self):
-        if room := {rid: 1 for rid in self.speaking if len(self.between[rid]) < 2}:
-            for emit in self.talker.step(room):
+        if credit := {rid: 1 for rid in self.speaking if len(self.between[rid]) < 2}:
+            for emit in self.talker.step(credit):
                 self.between[emit.request_id].append(emit.chunk)
                 if emit.end is not None:
                     self.talker.close(emit.request_id)
@@ -116,8 +116,8 @@ class _Pair:
 
     def step_code2wav(self):
         running = [rid for rid in self.audio if rid not in self.ends]
-        if room := {rid: 1 for rid in running if self.code2wav.ready(rid)}:
-            for emit in self.code2wav.step(room):
+        if credit := {rid: 1 for rid in running if self.code2wav.ready(rid)}:
+            for emit in self.code2wav.step(credit):
                 if emit.end is not None:
                     self.ends[emit.request_id] = emit.end
                     self.code2wav.close(emit.request_id)

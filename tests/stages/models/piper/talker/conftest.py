@@ -34,8 +34,8 @@ def speak(talker):
                     talker.feed(rid, TextChunk(texts[rid].pop(0)))
                     if not texts[rid]:
                         talker.end_input(rid)
-            room = {rid: 1 for rid in requests if rid not in ends and talker.ready(rid)}
-            for emit in talker.step(room):
+            credit = {rid: 1 for rid in requests if rid not in ends and talker.ready(rid)}
+            for emit in talker.step(credit):
                 if emit.end is not None:
                     ends[emit.request_id] = emit.end
                     talker.close(emit.request_id)

@@ -54,9 +54,9 @@ class StageDriver:
 
     def step(self):
         """Run a step with all requests that are ready. Returns the ids of those that got audio."""
-        room = {rid: 1 for rid in self.waiting if self.stage.ready(rid)}
+        credit = {rid: 1 for rid in self.waiting if self.stage.ready(rid)}
         emitted = []
-        for emit in self.stage.step(room):
+        for emit in self.stage.step(credit):
             if emit.end is None:
                 emitted.append(emit.request_id)
                 self.audio[emit.request_id].append(emit.chunk)

@@ -33,7 +33,7 @@ def eight_speeches():
 class Driver:
     """Runs `speeches`, (params, pieces of text) by id. `frames` collects the codes of each."""
 
-    def __init__(self, stage, speeches, max_frames=60, room=8):
+    def __init__(self, stage, speeches, max_frames=60, credit=8):
         self.stage = stage
         self.frames = {request_id: [] for request_id in speeches}
         self.chunks = {request_id: [] for request_id in speeches}
@@ -41,7 +41,7 @@ class Driver:
         self.errors = {}
         self.num_steps = 0
         self._max_frames = max_frames
-        self._room = room
+        self._credit = credit
         self._texts = {}
         for request_id, (params, pieces) in speeches.items():
             stage.open(request_id, params)
@@ -53,7 +53,7 @@ class Driver:
             self._feed()
             ready = [rid for rid in self._texts if self.stage.ready(rid)]
             if ready:
-                self._step(dict.fromkeys(ready, self._room))
+                self._step(dict.fromkeys(ready, self._credit))
             elif not any(self._texts.values()):
                 return self
         raise AssertionError("the requests do not end")
@@ -67,10 +67,10 @@ class Driver:
             elif pieces and self.stage.wants_chunk(request_id):
                 self.stage.feed(request_id, TextChunk(pieces.pop(0)))
 
-    def _step(self, room):
+    def _step(self, credit):
         self.num_steps += 1
         try:
-            for emit in self.stage.step(room):
+            for emit in self.stage.step(credit):
                 if emit.chunk is not None:
                     self.chunks[emit.request_id].append(emit.chunk)
                     if emit.chunk.audible:
