@@ -6,7 +6,12 @@ import anyio
 import pytest
 
 from orchestrator import Admission, AsyncChunkOrchestrator
-from stages.contract.errors import AbortedError, DeadlineError, OverloadedError
+from stages.contract.errors import (
+    AbortedError,
+    DeadlineError,
+    OverloadedError,
+    UnavailableError,
+)
 from tests.orchestrator.scripted import running, scripted_stages, settle, told
 
 
@@ -115,6 +120,39 @@ async def test_one_who_fits_runs_when_the_group_before_it_is_turned_away():
     assert (stats.num_running, stats.num_waiting) == (2, 0)
 
 
+async def test_a_cancelled_group_at_the_head_of_the_line_lets_those_behind_it_in():
+    admission = Admission(max_running=2, max_waiting=4)
+    await admission.enter()
+    order = []
+    async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as group:
+            await enter(admission, "a", order, group, places=2)
+            await enter(admission, "b", order, tasks)
+            assert order == []
+            group.cancel_scope.cancel()
+        await settle()
+        assert [key for key, _ in order] == ["b"]
+    stats = admission.stats()
+    assert (stats.num_running, stats.num_waiting) == (2, 0)
+
+
+async def test_a_newcomer_does_not_evict_a_key_that_holds_only_its_share():
+    admission = Admission(max_running=1, max_waiting=2)
+    first = await admission.enter("a")
+    order = []
+    async with anyio.create_task_group() as group:
+        await enter(admission, "a", order, group)
+        await enter(admission, "b", order, group)
+        with pytest.raises(OverloadedError):
+            await admission.enter("c")
+        stats = admission.stats()
+        assert (stats.num_waiting, stats.num_refused) == (2, 1)
+        first.release()
+        await settle()
+        order[0][1].release()
+    assert [key for key, _ in order] == ["a", "b"]
+
+
 async def test_one_who_leaves_the_line_makes_room_and_takes_no_place():
     admission = Admission(max_running=1, max_waiting=1)
     first = await admission.enter()
@@ -190,6 +228,19 @@ async def test_a_place_is_free_again_when_the_request_is_gone_and_not_when_its_c
         assert asyncio.get_running_loop().time() - began == pytest.approx(0.5, abs=0.01)
         stages[0].report(outputs.request_id, "x", finished=True)
         assert told(await anext(outputs)) == (0, "x", True)
+
+
+async def test_a_place_is_free_again_when_a_request_cannot_be_registered(stages):
+    admission = Admission(max_running=2, max_waiting=0)
+    pipeline = AsyncChunkOrchestrator(stages, {0}, lambda *_: None, admission=admission)
+    async with running(pipeline) as orchestrator:
+        stages[0].die(RuntimeError("killed"))
+        await settle()
+        for _ in range(3):
+            with pytest.raises(UnavailableError):
+                async with orchestrator.group(["a", "b"]):
+                    raise AssertionError("its stage is down")
+    assert admission.stats().num_running == 0
 
 
 async def test_the_deadline_also_bounds_the_wait(orchestrator):

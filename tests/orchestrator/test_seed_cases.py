@@ -224,6 +224,24 @@ async def test_question_7_an_unfinished_report_changes_nothing_once_the_terminal
     assert orchestrator.dropped_outputs == 0
 
 
+async def test_question_7_a_held_terminal_is_not_replaced_by_what_a_final_stage_reports_later(
+    orchestrator, stages
+):
+    s0, s1, s2 = stages
+    await orchestrator.add_request("r1", "hi there")
+    s0.report("r1", "text", finished=True)
+    s2.report("r1", "wav", finished=True)
+    await orchestrator.next_output()
+    s2.report("r1", "more wav")
+    s0.report("r1", "more text", finished=True)
+    assert await nothing_comes(orchestrator)
+    assert orchestrator.dropped_outputs == 2
+    s1.report("r1", None, finished=True)
+    assert told(await orchestrator.next_output()) == (2, "wav", True)
+    assert await nothing_comes(orchestrator)
+    assert [stage.num_dropped for stage in orchestrator.stats.stages] == [1, 0, 1]
+
+
 # The first form.
 
 

@@ -151,3 +151,12 @@ def test_a_long_run_is_cut_into_bounded_pieces(text):
     pieces = pieces_of(*(text[at : at + 50] for at in range(0, len(text), 50)))
     assert pieces[-1].end == len(text)
     assert max(piece.end - piece.start for piece in pieces) <= 180
+
+
+@pytest.mark.parametrize("mark", [".", ",", ";"])
+def test_a_mark_that_ends_exactly_with_a_full_window_ends_a_piece(mark):
+    """The first window holds 60 characters, later ones 180; the space after it is the next's."""
+    first, later = "a" * 59 + mark, " " + "b" * 178 + mark
+    pieces = pieces_of(first + later * 5)
+    assert [piece.end - piece.start for piece in pieces] == [60] + [180] * 5
+    assert [piece.text for piece in pieces] == [first, *[later.strip()] * 5]

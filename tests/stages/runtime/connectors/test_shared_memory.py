@@ -109,27 +109,73 @@ def test_a_reader_that_makes_room_wakes_a_writer_that_waits_for_it(ring):
     assert len(reader.take()) == 1
 
 
-def test_a_writer_that_finds_no_room_looks_again_after_asking_to_be_woken(ring):
-    writer, reader, _, _ = ring
-    writer.push([bytes(4000)])
+class WatchedCapacity(int):
+    """The capacity of a ring; calls `when_full` once, when a writer has seen that nothing fits."""
+
+    when_full = None
+
+    def __ge__(self, used):
+        fits = int(self) >= used
+        if not fits and self.when_full is not None:
+            act, self.when_full = self.when_full, None
+            act()
+        return fits
+
+
+def rings(bell):
+    """Whether a bell was rung since the last call."""
+    try:
+        return os.eventfd_read(bell) > 0
+    except BlockingIOError:
+        return False
+
+
+def test_a_writer_that_finds_no_room_looks_again_after_asking_to_be_woken(monkeypatch):
+    """The reader takes everything between the two, so it does not see that it is asked."""
+    capacity = WatchedCapacity(4096)
+    made, other = RingFiles.create("test", 4096), RingFiles.create("other", 64)
+    files = RingFiles(made.memory, made.bell, capacity)
+    writer, reader = RingWriter(files), RingReader(files, other.bell)
+    writer.push([b"1" * 1000])
     writer.flush()
-    put = writer._ring.put
 
-    def read_just_before(at, value):
-        writer._ring.put = put
-        reader.take()  # between the writer's look and its asking
-        put(at, value)
+    def write_behind_the_reader(bell, value):
+        monkeypatch.undo()
+        for record in (b"2" * 2000, b"3" * 2500):  # the last one does not fit, and waits
+            writer.push([record])
+            writer.flush()
+        os.eventfd_write(bell, value)
 
-    writer._ring.put = read_just_before
+    monkeypatch.setattr(os, "eventfd_write", write_behind_the_reader)
+    assert reader.take() == [b"1" * 1000]
+    assert rings(other.bell)
+    taken = []
+    capacity.when_full = lambda: taken.extend(reader.take())
+    writer.flush()
+    assert taken == [b"2" * 2000]
+    assert not rings(other.bell)
+    assert reader.take() == [b"3" * 2500]
+    for part in (writer, reader, made, other):
+        part.close()
+
+
+def test_a_record_of_exactly_the_capacity_is_delivered(ring):
+    writer, reader, _, _ = ring
+    largest = random.Random(3).randbytes(4092)  # its length takes four bytes
+    for record in (largest, b"between", largest, largest):
+        writer.push([record])
+        writer.flush()
+        assert reader.take() == [record]
+
+
+@pytest.mark.parametrize("size", [4093, 5000])
+def test_a_record_that_could_never_fit_is_refused(ring, size):
+    writer, reader, _, _ = ring
+    with pytest.raises(ValueError, match="larger than the ring"):
+        writer.push([bytes(size)])
     writer.push([b"next"])
     writer.flush()
     assert reader.take() == [b"next"]
-
-
-def test_a_record_that_could_never_fit_is_refused(ring):
-    writer, _, _, _ = ring
-    with pytest.raises(ValueError, match="larger than the ring"):
-        writer.push([bytes(5000)])
 
 
 def test_a_new_writer_goes_on_where_the_old_one_had_published(ring):
