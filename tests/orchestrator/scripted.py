@@ -18,6 +18,8 @@ class ScriptedStage:
         self.aborts = []
         self.acknowledges = True
         self.submit_error = None
+        self.accepts = asyncio.Event()  # cleared: a submit waits
+        self.accepts.set()
         self._outputs = asyncio.Queue()  # noqa: TID251 - a fake's inbox
 
     async def submit(self, request_id, stage_input):
@@ -25,6 +27,7 @@ class ScriptedStage:
             raise self.submit_error
         self.submits.append((request_id, stage_input))
         self.journal.append((self.stage_id, request_id, stage_input))
+        await self.accepts.wait()
 
     async def next_output(self):
         output = await self._outputs.get()

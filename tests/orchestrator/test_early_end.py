@@ -155,27 +155,45 @@ async def test_a_worker_that_dies_fails_what_it_held_and_nothing_else(orchestrat
         await orchestrator.add_request("new", "hi")
 
 
-async def test_a_submit_that_fails_ends_the_request_and_later_stages_get_an_abort_instead(
+async def test_a_submit_that_fails_ends_the_request_and_every_stage_gets_one_abort(
     orchestrator, stages
 ):
-    s0, s1, s2 = stages
-    s1.submit_error = RuntimeError("full")
+    stages[1].submit_error = RuntimeError("full")
     await orchestrator.add_request("r1", "hi")
     output = await orchestrator.next_output()
     assert (output.stage_id, type(output.error)) == (1, RequestError)
-    assert len(s2.submits) + len(s2.aborts) >= 1
-    assert s0.aborts == ["r1"]
+    assert "full" in str(output.error)
+    assert [stage.aborts for stage in stages] == [["r1"]] * 3
+    assert await nothing_comes(orchestrator)
 
 
+@pytest.mark.parametrize("acknowledges", [True, False], ids=["it is gone", "it is closing"])
 async def test_a_request_aborted_before_its_submits_gets_one_abort_in_their_place(
-    orchestrator, stages
+    orchestrator, stages, acknowledges
 ):
+    """Its submits wait behind that of another request, and come to their turn after the abort."""
+    stages[0].accepts.clear()
+    await orchestrator.add_request("before", "hi")
+    await orchestrator.add_request("r1", "hi")
+    await settle()
+    for stage in stages:
+        stage.acknowledges = acknowledges
+    orchestrator.abort("r1")
+    has_ended = not await nothing_comes(orchestrator)
+    assert has_ended == acknowledges
+    stages[0].accepts.set()
+    await settle()
+    assert [stage.submits[0][0] for stage in stages] == ["before"] * 3
+    assert [len(stage.submits) for stage in stages] == [1] * 3
+    assert [stage.aborts for stage in stages] == [["r1"]] * 3
+
+
+async def test_an_abort_before_the_first_turn_of_the_loop_ends_the_request(orchestrator, stages):
     await orchestrator.add_request("r1", "hi")
     orchestrator.abort("r1")
     output = await orchestrator.next_output()
     assert isinstance(output.error, AbortedError)
-    for stage in stages:
-        assert len(stage.aborts) == 1
+    assert [stage.aborts for stage in stages] == [["r1"]] * 3
 
 
 async def test_an_id_that_is_live_and_a_request_without_a_final_stage_are_refused(stages):

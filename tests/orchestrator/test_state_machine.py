@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from orchestrator import AsyncChunkOrchestrator, Orchestrator
-from stages.contract.errors import OmniError, RequestError, WorkerDiedError
+from stages.contract.errors import (
+    AbortedError,
+    DeadlineError,
+    OmniError,
+    RequestError,
+    UnavailableError,
+    WorkerDiedError,
+)
 from tests.orchestrator.scripted import ScriptedStage, settle
 from tests.virtual_clock import VirtualClockLoop
 
@@ -65,17 +72,19 @@ class WorkerStage(ScriptedStage):
 class Life:
     """What the test knows of one request."""
 
-    def __init__(self, last_stage, streamed):
+    def __init__(self, last_stage, streamed, added_at):
         self.last_stage = last_stage
+        self.added_at = added_at
         self.streamed = streamed
         self.reading = True
         self.seen = []
         self.reported = defaultdict(list)  # data by stage, while the request was live
-        self.errors = []  # of stages, deaths, aborts: what may be its end
+        self.causes = []  # errors of stages, and kinds of errors: what may be its end
 
 
 class Machine(RuleBasedStateMachine):
     form = AsyncChunkOrchestrator
+    not_begun = None  # what a request ends in whose stage dies before it was begun
 
     def __init__(self):
         super().__init__()
@@ -103,6 +112,10 @@ class Machine(RuleBasedStateMachine):
         """Oldest first: ids count on from run to run, and by name a replayed run would differ."""
         return [name for name in self.lives if name in self.orchestrator.live_requests]
 
+    @property
+    def now(self):
+        return self.runner.get_loop().time()
+
     # What can happen.
 
     @precondition(lambda self: len(self.live) < 3)
@@ -111,7 +124,7 @@ class Machine(RuleBasedStateMachine):
         self.runner.run(self._add(last_stage, streamed))
 
     async def _add(self, last_stage, streamed):
-        life = Life(last_stage, streamed)
+        life = Life(last_stage, streamed, self.now)
         try:
             if streamed:
                 await self._add_stream(life)
@@ -182,7 +195,7 @@ class Machine(RuleBasedStateMachine):
     def fail(self, data):
         stage_id, name = data.draw(st.sampled_from(self.at_work))
         error = RequestError(name, "scripted")
-        self.lives[name].errors.append(error)
+        self.lives[name].causes.append(error)
         self.stages[stage_id].report(name, None, True, error)
         self.runner.run(settle())
 
@@ -200,6 +213,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def abort(self, data):
         name = data.draw(st.sampled_from(self.live))
+        self.lives[name].causes.append(AbortedError)
         self.orchestrator.abort(name)
         self.runner.run(settle())
 
@@ -231,8 +245,9 @@ class Machine(RuleBasedStateMachine):
         stage = self.stages[stage_id]
         if stage.alive.is_set() and really == 0:
             stage.alive.clear()
-            for name in stage.open & set(self.live):
-                self.lives[name].errors.append(WorkerDiedError)
+            for name in self.live:
+                died = WorkerDiedError if name in stage.open else self.not_begun
+                self.lives[name].causes.append(died)
             stage.open.clear()
             stage.die(RuntimeError("scripted death"))
             self.runner.run(settle())
@@ -295,10 +310,12 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def an_error_is_one_that_happened(self):
-        for life in self.lives.values():
-            if life.seen and (error := life.seen[-1].error) is not None and life.errors:
-                kinds = [e if isinstance(e, type) else type(e) for e in life.errors]
-                assert isinstance(error, (*kinds, OmniError))
+        for name, life in self.lives.items():
+            error = life.seen[-1].error if life.seen else None
+            if isinstance(error, DeadlineError):
+                assert self.now >= life.added_at + DEADLINE_S, name
+            elif error is not None:
+                assert error in life.causes or type(error) in life.causes, name
 
     def teardown(self):
         self.runner.run(self._end())
@@ -324,6 +341,7 @@ class Machine(RuleBasedStateMachine):
 
 class SequentialMachine(Machine):
     form = Orchestrator
+    not_begun = UnavailableError
 
 
 for machine in (Machine, SequentialMachine):
