@@ -11,7 +11,7 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 if find_spec("ray") is None:  # an extra
-    collect_ignore = ["ray", "stages/connectors/test_remote.py"]
+    collect_ignore = ["ray", "stages/runtime/connectors/test_remote.py"]
 
 
 @pytest.fixture(scope="session")
