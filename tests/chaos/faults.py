@@ -2,6 +2,9 @@
 
 Words in the text of a request trigger the faults. `fail` raises an error for the request, `stall`
 makes it wait for ever, `die` kills the worker, and `linger` blocks the worker for a while.
+
+All time limits of the server are an hour, so that none is reached on a slow machine. A test that
+needs a shorter one sets it with a further argument, `NAME=VALUE`.
 """
 
 import os
@@ -9,6 +12,7 @@ import sys
 import threading
 
 import anyio
+import anyio.to_thread
 
 from server.config.logs import configure_logs
 from server.config.settings import Settings
@@ -20,6 +24,8 @@ from stages.models.fake.stages import FakeTalker
 from stages.runtime.placement import Placement
 
 LINGER_S = 0.3
+ENDLESS = ("deadline_s", "max_wait_s", "stall_s", "shutdown_s", "body_s", "ping_s")
+ENDLESS_S = 3600
 
 
 class FaultyTalker(FakeTalker):
@@ -45,24 +51,24 @@ def _fail():
     raise MemoryError("the text asked for it")
 
 
-def main(executor, replicas):
+def main(executor, replicas, *changes):
     """Serve the faulty stages."""
     fake.FakeTalker = FaultyTalker
+    limits = dict.fromkeys(ENDLESS, ENDLESS_S)
+    limits |= dict(change.split("=") for change in changes)
     settings = Settings(
-        model="fake",
-        port=0,
-        max_running=64,
-        max_waiting=64,
-        deadline_s=2,
-        shutdown_s=2,
-        stall_s=2,
-        log_level="error",
+        model="fake", port=0, max_running=64, max_waiting=64, log_level="error", **limits
     )
     configure_logs(settings)
-    on = Placement(executor=executor, replicas=replicas)
-    service = Service(settings, lambda: fake.build_fake(on, on, on))
-    anyio.run(serve, service, listen(settings), lambda line: print(line, flush=True))  # noqa: T201
+    on = Placement(executor=executor, replicas=int(replicas))
+    anyio.run(run, Service(settings, lambda: fake.build_fake(on, on, on)))
+
+
+async def run(service):
+    """Serve with one thread in the pool; otherwise the number of threads depends on timing."""
+    anyio.to_thread.current_default_thread_limiter().total_tokens = 1
+    await serve(service, listen(service.settings), lambda line: print(line, flush=True))  # noqa: T201
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(*sys.argv[1:])

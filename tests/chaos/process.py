@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from tests.chaos.client import HANG_S
 
 
 @dataclass(frozen=True)
@@ -29,32 +31,33 @@ def port_of(line):
 def children(pid):
     """The ids of all processes below `pid`."""
     found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *children(child)]
+    with suppress(FileNotFoundError, ProcessLookupError):  # it exits meanwhile
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, task.read_text().split()):
+                found += [child, *children(child)]
     return found
 
 
 def holding(pid):
-    """Measure what a process and its children hold."""
-    tree = [pid, *children(pid)]
-    memory = 0
-    for each in tree:
-        rollup = Path(f"/proc/{each}/smaps_rollup").read_text().split()
-        memory += int(rollup[rollup.index("Pss:") + 1])
-    return Holding(
-        processes=len(tree),
-        threads=sum(len(os.listdir(f"/proc/{each}/task")) for each in tree),
-        descriptors=sum(len(os.listdir(f"/proc/{each}/fd")) for each in tree),
-        memory_mb=memory / 1024,
-    )
+    """Measure what a process and its children hold. Children that exit meanwhile do not count."""
+    each_holds = []
+    for each in (pid, *children(pid)):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            rollup = Path(f"/proc/{each}/smaps_rollup").read_text().split()
+            threads, descriptors = (
+                len(os.listdir(f"/proc/{each}/{kind}")) for kind in ("task", "fd")
+            )
+            memory_kb = int(rollup[rollup.index("Pss:") + 1])
+            each_holds.append((threads, descriptors, memory_kb))
+    threads, descriptors, memory_kb = map(sum, zip(*each_holds, strict=True))
+    return Holding(len(each_holds), threads, descriptors, memory_kb / 1024)
 
 
 @contextmanager
 def server(*command):
     """Run the server `python -m command`. Yields the process and its port once it is ready.
 
-    On exit the server is stopped with SIGTERM.
+    On exit the server is stopped with SIGTERM, and killed if that does not stop it.
     """
     process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE)
     try:
@@ -62,5 +65,9 @@ def server(*command):
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
-        process.stdout.close()
+        try:
+            process.wait(HANG_S)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()

@@ -7,12 +7,11 @@ import signal
 from collections import Counter
 
 import anyio.to_thread
-import httpx2
 import pytest
 
 from tests.chaos.client import post
 from tests.chaos.process import children, holding, server
-from tests.chaos.test_chaos import chat, speech, until
+from tests.chaos.test_chaos import UP_S, all_up, chat, is_settled, speech, until
 
 pytestmark = pytest.mark.model
 
@@ -25,10 +24,16 @@ def workers(pid):
     return [below for child in children(pid) for below in children(child)]
 
 
-def wait_for_restart(port):
-    """Wait until the server reports that it is not ready, and then that it is ready again."""
-    until(lambda: httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 503)
-    assert until(lambda: httpx2.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200, 60)
+def kill_worker(process, port):
+    """Kill one worker, and wait until another one has taken its place."""
+    before = workers(process.pid)
+    os.kill(before[0], signal.SIGKILL)
+
+    def is_replaced():
+        now = workers(process.pid)
+        return before[0] not in now and len(now) == len(before) and all_up(port)
+
+    assert until(is_replaced, UP_S)
 
 
 async def test_under_load_with_a_killed_worker_every_request_ends_and_nothing_leaks():
@@ -49,11 +54,11 @@ async def test_under_load_with_a_killed_worker_every_request_ends_and_nothing_le
                 tasks.create_task(one())
                 await asyncio.sleep(rng.expovariate(8))
                 if n == NUM_REQUESTS // 2:
-                    os.kill(workers(process.pid)[0], signal.SIGKILL)
-                    await anyio.to_thread.run_sync(wait_for_restart, port)
+                    await anyio.to_thread.run_sync(kill_worker, process, port)
         assert sum(endings.values()) == NUM_REQUESTS
         assert set(endings) <= {"done", "left", "error", "503", "429"}, endings
         assert endings["done"] > 0
+        assert until(lambda: is_settled(port), UP_S)
         assert (await post(port, *speech(TEXT))).ending == "done"
         assert until(lambda: holding(process.pid).descriptors <= before.descriptors)
         after = holding(process.pid)
