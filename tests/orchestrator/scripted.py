@@ -47,6 +47,25 @@ class ScriptedStage:
         self._outputs.put_nowait(cause)
 
 
+class CreditedStage(ScriptedStage):
+    """A stage with a worker that never dies; notes the credit that it gets back."""
+
+    unacknowledged = ()
+
+    def __init__(self, journal=None, stage_id=0):
+        super().__init__(journal, stage_id)
+        self.credits = []
+
+    def work_of(self, request_id):
+        return None
+
+    def credit(self, request_id, chunks):
+        self.credits.append((request_id, chunks))
+
+    async def wait_until_up(self):
+        await asyncio.Event().wait()
+
+
 def scripted_stages(count=3):
     journal = []
     return [ScriptedStage(journal, k) for k in range(count)], journal

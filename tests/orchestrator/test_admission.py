@@ -186,6 +186,49 @@ async def test_one_who_leaves_in_the_moment_of_his_turn_gives_the_place_back():
     assert admission.stats().num_running == 0
 
 
+async def test_one_who_leaves_as_it_is_evicted_gives_no_place_back():
+    admission = Admission(max_running=1, max_waiting=2)
+    await admission.enter("a")
+    async with asyncio.TaskGroup() as group:
+        waiting = [group.create_task(admission.enter("a")) for _ in range(2)]
+        await settle()
+        newcomer = group.create_task(admission.enter("b"))
+        asyncio.get_running_loop().call_soon(waiting[-1].cancel)  # in the turn of the eviction
+        await settle()
+        stats = admission.stats()
+        assert (stats.num_running, stats.num_waiting) == (1, 2)
+        for task in (newcomer, *waiting):
+            task.cancel()
+
+
+async def test_a_group_that_can_never_run_is_refused_at_once():
+    admission = Admission(max_running=2, max_waiting=8)
+    with pytest.raises(OverloadedError):
+        await admission.enter(places=3)
+    assert admission.stats().num_running == 0
+
+
+async def test_no_more_is_evicted_than_a_newcomer_needs():
+    admission = Admission(max_running=2, max_waiting=4)
+    first = await admission.enter("a", places=2)
+    order = []
+
+    async def enter_and_be_evicted():
+        with pytest.raises(OverloadedError):
+            await admission.enter("a", places=2)
+
+    async with anyio.create_task_group() as group:
+        await enter(admission, "a", order, group, places=2)
+        group.start_soon(enter_and_be_evicted)
+        await settle()
+        await enter(admission, "b", order, group, places=2)
+        assert admission.stats().num_waiting == 4
+        first.release()
+        await settle()
+        order[0][1].release()
+    assert [key for key, _ in order] == ["a", "b"]
+
+
 async def test_a_ticket_is_given_back_once():
     admission = Admission(max_running=2, max_waiting=0)
     ticket, _ = await admission.enter(), await admission.enter()

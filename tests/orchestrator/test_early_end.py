@@ -5,7 +5,7 @@ import asyncio
 import anyio
 import pytest
 
-from orchestrator import AsyncChunkOrchestrator
+from orchestrator import AsyncChunkOrchestrator, Orchestrator
 from orchestrator.aborts import Aborts
 from stages.contract.errors import (
     AbortedError,
@@ -15,6 +15,7 @@ from stages.contract.errors import (
     WorkerDiedError,
 )
 from tests.orchestrator.scripted import (
+    CreditedStage,
     nothing_comes,
     running,
     scripted_stages,
@@ -87,6 +88,40 @@ async def test_outputs_of_a_closing_request_are_discarded_and_still_count_as_fin
     assert silent == []
 
 
+async def test_a_stage_that_finishes_in_place_of_its_acknowledgement_is_not_silent(
+    orchestrator, stages, silent
+):
+    s0, s1, s2 = stages
+    s0.acknowledges = s2.acknowledges = False
+    await orchestrator.add_request("r1", "hi")
+    s1.report("r1", None, finished=True, error=RequestError("r1", "boom"))
+    await settle()
+    s0.report("r1", None, finished=True)
+    assert isinstance((await orchestrator.next_output()).error, RequestError)
+    assert silent == [2]
+
+
+async def test_the_first_error_is_the_one_that_the_client_gets(orchestrator, stages):
+    stages[0].acknowledges = False
+    await orchestrator.add_request("r1", "hi")
+    stages[1].report("r1", None, finished=True, error=RequestError("r1", "boom"))
+    await settle()
+    orchestrator.abort("r1")
+    stages[2].die(RuntimeError("killed"))
+    output = await orchestrator.next_output()
+    assert (output.stage_id, type(output.error)) == (1, RequestError)
+
+
+async def test_a_deadline_does_not_end_a_request_whose_terminal_is_held(orchestrator, stages):
+    s0, _s1, s2 = stages
+    await orchestrator.add_request("r1", "hi", deadline_s=1)
+    s0.report("r1", "text", finished=True)
+    s2.report("r1", "wav", finished=True)
+    await orchestrator.next_output()
+    assert told(await orchestrator.next_output()) == (2, "wav", True)
+    assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.01)
+
+
 async def test_a_silent_stage_is_aborted_after_the_drain_time_and_the_terminal_goes_out(
     orchestrator, stages
 ):
@@ -153,6 +188,27 @@ async def test_a_worker_that_dies_fails_what_it_held_and_nothing_else(orchestrat
     assert told(await orchestrator.next_output()) == (0, "text", True)
     with pytest.raises(UnavailableError):
         await orchestrator.add_request("new", "hi")
+
+
+async def test_without_async_chunks_a_stage_that_is_down_fails_the_request_that_comes_to_it(stages):
+    async with running(Orchestrator(stages, {0, 2}, lambda *_: None)) as orchestrator:
+        await orchestrator.add_request("r1", "hi")
+        stages[1].die(RuntimeError("killed"))
+        assert await nothing_comes(orchestrator)
+        stages[0].report("r1", "text", finished=True)
+        assert told(await orchestrator.next_output()) == (0, "text", False)
+        output = await orchestrator.next_output()
+        assert (output.stage_id, type(output.error)) == (1, UnavailableError)
+        assert stages[1].submits == []
+
+
+async def test_without_async_chunks_a_second_report_of_the_end_starts_no_stage_again(stages):
+    async with running(Orchestrator(stages, {0, 2}, lambda *_: None)) as orchestrator:
+        await orchestrator.add_request("r1", "hi")
+        stages[0].report("r1", "text", finished=True)
+        stages[0].report("r1", None, finished=True)
+        await settle()
+        assert [len(stage.submits) for stage in stages] == [1, 1, 0]
 
 
 async def test_a_submit_that_fails_ends_the_request_and_every_stage_gets_one_abort(
@@ -247,27 +303,30 @@ async def test_two_streams_with_the_same_prompt_have_ids_of_their_own(orchestrat
         assert one.request_id != other.request_id
 
 
-async def test_credit_goes_back_when_the_next_output_is_asked_for(stages):
-    credits = []
-
-    class WorkerStage(type(stages[0])):
-        unacknowledged = ()
-
-        def work_of(self, request_id):
-            return None
-
-        def credit(self, request_id, chunks):
-            credits.append((request_id, chunks))
-
-        async def wait_until_up(self):
-            await asyncio.Event().wait()
-
-    s0 = WorkerStage()
-    async with running(AsyncChunkOrchestrator([s0], {0}, lambda *_: None)) as orchestrator:
+async def test_credit_goes_back_when_the_next_output_is_asked_for():
+    stage = CreditedStage()
+    async with running(AsyncChunkOrchestrator([stage], {0}, lambda *_: None)) as orchestrator:
         async with orchestrator.stream("hi") as outputs:
-            s0.report(outputs.request_id, "a")
+            stage.report(outputs.request_id, "a")
             await anext(outputs)
-            assert credits == []
-            s0.report(outputs.request_id, "b", finished=True)
+            assert stage.credits == []
+            stage.report(outputs.request_id, "b", finished=True)
             await anext(outputs)
-            assert credits == [(outputs.request_id, 1)]
+            assert stage.credits == [(outputs.request_id, 1)]
+
+
+async def test_credit_goes_back_at_once_for_what_no_reader_gets():
+    stages = [CreditedStage(stage_id=k) for k in range(2)]
+    async with running(AsyncChunkOrchestrator(stages, {1}, lambda *_: None)) as orchestrator:
+        await orchestrator.add_request("r1", "hi")
+        stages[0].report("r1", "codes")
+        await settle()
+        assert stages[0].credits == [("r1", 1)]
+        stages[1].report("r1", "wav")
+        assert told(await orchestrator.next_output()) == (1, "wav", False)
+        stages[1].report("r1", "end", finished=True)
+        stages[1].report("r1", "after the terminal was built")
+        await settle()
+        assert stages[1].credits == [("r1", 1)] * 2
+        stages[0].report("r1", None, finished=True)
+        assert told(await orchestrator.next_output()) == (1, "end", True)

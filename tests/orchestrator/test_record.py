@@ -95,6 +95,17 @@ async def test_a_stage_that_fails_and_one_that_dies_are_told_apart(orchestrator,
     assert dying.records[0].error == "WorkerDiedError"
 
 
+async def test_the_first_end_of_a_stage_is_the_one_that_is_noted(orchestrator, stages):
+    async with running(orchestrator), orchestrator.stream(None) as outputs:
+        for error in (None, ValueError("no")):
+            stages[1].report(outputs.request_id, finished=True, error=error)
+            await asyncio.sleep(0.1)
+        await read(outputs)
+    (record,) = outputs.records
+    assert record.stages[1].ending == "finished"
+    assert record.stages[1].finished_at - record.added_at == about(0)
+
+
 async def test_late_outputs_are_counted_for_their_stage(orchestrator, stages):
     async with running(orchestrator):
         stages[1].report("unknown", 1)

@@ -74,6 +74,15 @@ async def test_after_a_calm_time_it_comes_back_promptly_again():
     assert worker.starts[1] - 70 == pytest.approx(0.5, abs=0.01)
 
 
+async def test_a_worker_that_came_back_needs_a_calm_time_of_its_own():
+    worker = FakeWorker()
+    async with watched(worker):
+        for wait_s in (70, 1, 10):
+            worker.end.set()
+            await asyncio.sleep(wait_s)
+    assert worker.starts[1:] == pytest.approx([70.5, 72.0], abs=0.01)
+
+
 async def test_a_worker_that_was_told_to_stop_stays_ended():
     worker = FakeWorker()
     async with watched(worker):
@@ -105,4 +114,8 @@ async def test_a_worker_that_shows_life_is_left_alone():
         supervisor.suspect([worker.name])
         worker.owes_acknowledgement = False
         await asyncio.sleep(6)
-    assert worker.starts == []
+        assert not worker.end.is_set()
+        worker.owes_acknowledgement = True
+        supervisor.suspect([worker.name])
+        await asyncio.sleep(5.1)
+        assert worker.end.is_set()
