@@ -110,7 +110,7 @@ def test_a_reader_that_makes_room_wakes_a_writer_that_waits_for_it(ring):
 
 
 class WatchedCapacity(int):
-    """The capacity of a ring; calls `when_full` once, when a writer has seen that nothing fits."""
+    """A ring's capacity that calls `when_full` once, right after a record did not fit."""
 
     when_full = None
 
@@ -122,38 +122,30 @@ class WatchedCapacity(int):
         return fits
 
 
-def rings(bell):
-    """Whether a bell was rung since the last call."""
-    try:
-        return os.eventfd_read(bell) > 0
-    except BlockingIOError:
-        return False
-
-
 def test_a_writer_that_finds_no_room_looks_again_after_asking_to_be_woken(monkeypatch):
-    """The reader takes everything between the two, so it does not see that it is asked."""
+    """Between the two the reader takes everything, and does not see that it is asked."""
     capacity = WatchedCapacity(4096)
     made, other = RingFiles.create("test", 4096), RingFiles.create("other", 64)
-    files = RingFiles(made.memory, made.bell, capacity)
-    writer, reader = RingWriter(files), RingReader(files, other.bell)
+    files = RingFiles(made.memory_fd, made.wakeup_fd, capacity)
+    writer, reader = RingWriter(files), RingReader(files, other.wakeup_fd)
     writer.push([b"1" * 1000])
     writer.flush()
 
-    def write_behind_the_reader(bell, value):
+    def write_behind_the_reader(fd, value):
         monkeypatch.undo()
         for record in (b"2" * 2000, b"3" * 2500):  # the last one does not fit, and waits
             writer.push([record])
             writer.flush()
-        os.eventfd_write(bell, value)
+        os.eventfd_write(fd, value)
 
     monkeypatch.setattr(os, "eventfd_write", write_behind_the_reader)
     assert reader.take() == [b"1" * 1000]
-    assert rings(other.bell)
+    assert os.eventfd_read(other.wakeup_fd) == 1
     taken = []
     capacity.when_full = lambda: taken.extend(reader.take())
     writer.flush()
     assert taken == [b"2" * 2000]
-    assert not rings(other.bell)
+    assert wake_count(other.wakeup_fd) == 0
     assert reader.take() == [b"3" * 2500]
     for part in (writer, reader, made, other):
         part.close()
