@@ -78,6 +78,30 @@ def test_after_a_cancel_chunks_are_dropped_and_counted_and_the_lane_is_drained(e
     assert edge.stats().num_unread == 0
 
 
+def test_a_lane_that_follows_a_cancelled_one_of_its_name_delivers(edge):
+    edge.sender.open_lane("a")
+    edge.sender.send("a", CHUNKS[0])
+    edge.sender.flush()
+    edge.receiver.cancel("a")
+    edge.receiver.flush()
+    edge.sender.changed()
+    edge.sender.close_lane("a")
+    assert received(edge) == []
+    edge.sender.open_lane("a")
+    edge.sender.send("a", CHUNKS[1])
+    assert received(edge) == [("a", CHUNKS[1])]
+
+
+def test_a_lane_that_was_cancelled_before_it_was_opened_and_is_forgotten_delivers(edge):
+    edge.receiver.cancel("a")
+    edge.receiver.flush()
+    edge.sender.changed()
+    assert received(edge) == []
+    edge.sender.open_lane("a")
+    edge.sender.send("a", CHUNKS[0])
+    assert received(edge) == [("a", CHUNKS[0])]
+
+
 def test_a_chunk_for_a_lane_that_is_not_open_is_dropped_and_counted(edge):
     edge.sender.send("a", CHUNKS[0])
     edge.sender.finish("a")

@@ -2,8 +2,10 @@
 
 import pytest
 
+from stages.runtime.connectors.contract import LaneSignal
 from stages.runtime.connectors.memory import MemoryConnector
 from tests.stages.runtime.connectors.conformance import *  # noqa: F403
+from tests.stages.runtime.connectors.conformance import CHUNKS, received
 
 
 class NotedWakeup:
@@ -23,3 +25,11 @@ def edge():
     woken.clear()
     yield edge
     edge.close()
+
+
+def test_a_lane_that_is_closed_early_delivers_no_more_chunks(edge):
+    for request_id in "ab":
+        edge.sender.open_lane(request_id)
+        edge.sender.send(request_id, CHUNKS[0])
+    edge.sender.close_lane("a")
+    assert received(edge) == [("b", CHUNKS[0]), ("a", LaneSignal.ABORT)]

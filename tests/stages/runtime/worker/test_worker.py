@@ -81,13 +81,15 @@ class Harness:
         self.orders = []
         self.reports = []
         self.stage = stage or EchoStage()
-        before = [MemoryConnector("before", 4)] if incoming else []
+        names = ("before", "also before") if incoming else ()
+        before = [MemoryConnector(name, 4) for name in names]
         after = [MemoryConnector("after", 2)] if outgoing else []
         position = Position(final, max_unread, tuple(before), tuple(after))
         self.neighbours = NotedWakeup(self.reports)
         edges = WorkerEdges(ThreadWakeup())
         edges.open([position])
-        self.before = before[0].open_sender(self.neighbours) if incoming else None
+        self.senders = {each.name: each.open_sender(self.neighbours) for each in before}
+        self.before = self.senders.get("before")
         self.after = after[0].open_receiver(self.neighbours) if outgoing else None
         self.edge = after[0] if outgoing else None
         self.worker = Worker(self.stage, [position], edges, self, self.reports.extend)
@@ -117,9 +119,9 @@ class Harness:
         ]
 
 
-def submit(request_id, *texts, params=None, has_next=False, over_edge=False):
-    source = None if over_edge else tuple(map(TextChunk, texts))
-    incoming, outgoing = "before" if over_edge else None, "after" if has_next else None
+def submit(request_id, *texts, params=None, has_next=False, over_edge=None):
+    source = tuple(map(TextChunk, texts)) if over_edge is None else None
+    incoming, outgoing = over_edge, "after" if has_next else None
     return Submit(0, request_id, StageInput(params, source, has_next), incoming, outgoing)
 
 
@@ -176,7 +178,7 @@ def test_chunks_that_come_before_the_submit_wait_for_it():
     sender.finish("a")
     assert harness.turn(Credit({"nobody": 1})) == []
     assert not sender.is_drained("a")
-    assert harness.turn(submit("a", over_edge=True)) == [
+    assert harness.turn(submit("a", over_edge="before")) == [
         ("a", TextChunk("early"), False),
         ("a", "end", True),
     ]
@@ -185,7 +187,7 @@ def test_chunks_that_come_before_the_submit_wait_for_it():
 
 def test_a_chunk_is_reported_before_the_stage_ahead_is_woken_to_make_the_next():
     harness = Harness(incoming=True)
-    harness.turn(submit("a", over_edge=True))
+    harness.turn(submit("a", over_edge="before"))
     harness.before.open_lane("a")
     harness.before.send("a", TextChunk("x"))
     assert harness.turn(Credit({"nobody": 1})) == [("a", TextChunk("x"), False)]
@@ -200,7 +202,36 @@ def test_an_abort_in_place_of_the_submit_frees_what_came_early():
     harness.turn(Credit({"nobody": 1}))
     assert harness.turn(Abort(0, "a", "before")) == [("aborted", "a")]
     assert sender.is_drained("a")
-    assert harness.turn(submit("a", over_edge=True)) == []  # it finds nothing of the early chunk
+    assert (
+        harness.turn(submit("a", over_edge="before")) == []
+    )  # it finds nothing of the early chunk
+
+
+def test_a_reset_drops_what_came_early_over_its_edge_and_over_no_other():
+    harness = Harness(incoming=True)
+    for request_id, sender in zip("ab", harness.senders.values(), strict=True):
+        sender.open_lane(request_id)
+        sender.send(request_id, TextChunk("early"))
+    harness.turn(Credit({"nobody": 1}))
+    harness.before.reset()
+    harness.turn(Credit({"nobody": 1}))
+    assert harness.turn(submit("a", over_edge="before"), submit("b", over_edge="also before")) == [
+        ("b", TextChunk("early"), False)
+    ]
+
+
+def test_input_that_waits_is_dropped_when_the_stage_before_gives_up():
+    harness = Harness(incoming=True, max_unread=1)
+    harness.turn(submit("a", over_edge="before"))
+    harness.before.open_lane("a")
+    for text in "wxyz":
+        harness.before.send("a", TextChunk(text))
+    assert harness.turn(Credit({"nobody": 1})) == [("a", TextChunk("w"), False)]
+    harness.before.close_lane("a")
+    harness.turn(Credit({"nobody": 1}))
+    fed = [("a", TextChunk(text), False) for text in "xy"]  # the stage takes two at a time
+    assert harness.turn(Credit({"a": 9})) == fed
+    assert harness.turn(Abort(0, "a", "before")) == [("aborted", "a")]
 
 
 def test_an_abort_closes_the_request_once_and_is_acknowledged_also_when_repeated():
@@ -230,6 +261,14 @@ def test_a_request_that_cannot_be_opened_fails_with_the_reason():
     assert isinstance(error, RequestError)
     assert "bad params" in str(error)
     assert harness.stage.closed == []
+
+
+def test_a_request_that_cannot_be_opened_takes_no_input():
+    harness = Harness(incoming=True)
+    harness.before.open_lane("a")
+    harness.before.send("a", TextChunk("early"))
+    harness.turn(submit("a", params="bad", over_edge="before"))
+    assert harness.before.is_drained("a")
 
 
 def test_an_exception_that_is_no_request_error_ends_the_worker():
@@ -293,6 +332,18 @@ def test_requests_that_wait_for_another_are_asked_again_when_it_ends_or_is_abort
     else:
         harness.turn(Credit({"a": 1}))
         assert ("b", TextChunk("z"), False) in harness.turn(Credit({"a": 1}))
+
+
+def test_requests_that_wait_for_another_need_not_wait_until_its_chunks_are_consumed():
+    harness = Harness(OneAtATime(), final=False, outgoing=True)
+    harness.turn(submit("a", "x", has_next=True), submit("b", "y", has_next=True))
+    assert harness.stage.closed == []
+    assert harness.sent() == [TextChunk("x"), LaneSignal.END, TextChunk("y"), LaneSignal.END]
+
+
+def test_chunks_of_a_last_stage_that_is_not_final_are_reported_for_the_next_one():
+    harness = Harness(final=False)
+    assert harness.turn(submit("a", "x")) == [("a", TextChunk("x"), False), ("a", "end", True)]
 
 
 def test_the_steps_of_a_request_are_reported_before_its_end_and_once():
