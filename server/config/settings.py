@@ -1,73 +1,77 @@
-"""Every setting, its default, and the sources of its value.
+"""Every setting: its name, its default and what it means.
 
-The setting `port` is given as `--port`, as NANO_OMNI_PORT, or as `port` in the settings file. The
-first of these counts. Unknown names and invalid values are errors. The text below a setting is its
-help on the command line and its description in docs/settings.md. No other file reads the
-environment.
+The text below a setting is its help on the command line and its description in docs/settings.md.
+The settings of one stage have names such as `stages.talker.device`. `server.config.sources` says
+where values come from.
 """
 
-import os
-import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
-PREFIX = "NANO_OMNI_"
-FILE_VARIABLE = PREFIX + "CONFIG"
-OTLP_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"  # OpenTelemetry's own variable
-CLIENT_KEY_VARIABLE = PREFIX + "API_KEY"  # the key that client commands send
+from server.config.value_types import (
+    Aliases,
+    Count,
+    Device,
+    Dtype,
+    Executor,
+    HomePath,
+    KeyDigests,
+    ModelNames,
+    Origins,
+    Seconds,
+    Share,
+)
+from stages.contract.roles import Role
 
-Seconds = Annotated[float, Field(gt=0.0)]
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0.0)]
-Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda:\d+)$")]
-Dtype = Literal["auto", "float32", "bfloat16"]
-Executor = Literal["thread", "process", "ray"]
-
-ORIGIN_PATTERN = r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$"
-
-
-def _split(value: object) -> object:
-    """Split a string at commas and spaces; leave other values as they are."""
-    return (
-        [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
-    )
-
-
-def _hashed(value: object) -> object:
-    """Keys as their SHA-256 digests, so that the settings do not contain the keys themselves."""
-    keys = _split(value)
-    if not isinstance(keys, list | tuple):
-        return keys
-    return [sha256(str(key).encode()).digest() for key in keys]
-
-
-Origins = Annotated[
-    tuple[Annotated[str, Field(pattern=ORIGIN_PATTERN)], ...], BeforeValidator(_split)
-]
-KeyDigests = Annotated[tuple[bytes, ...], BeforeValidator(_hashed)]
-HomePath = Annotated[Path, BeforeValidator(lambda value: Path(value).expanduser())]
+CONFIG = ConfigDict(
+    extra="forbid",
+    frozen=True,
+    allow_inf_nan=False,
+    use_attribute_docstrings=True,
+    hide_input_in_errors=True,
+)
 
 
 class SettingsError(Exception):
     """A setting is unknown, or its value is invalid. The message is one line."""
 
 
+class StageSettings(BaseModel):
+    """What differs for the stages of one role. None: the setting for all stages counts."""
+
+    model_config = CONFIG
+
+    device: Device | None = None
+    """The device that the stage computes on, if it differs from `device`."""
+
+    dtype: Dtype | None = None
+    """The data type of the stage, if it differs from `dtype`. A model may fix it for a stage."""
+
+    replicas: Count | None = None
+    """How many workers the stage has, if it differs from `replicas`."""
+
+    executor: Executor | None = None
+    """Where the stage runs, if it differs from `executor`."""
+
+    cpus: Share | None = None
+    """How many CPUs each worker of the stage reserves, if it differs from `cpus`."""
+
+    gpus: Share | None = None
+    """How many GPUs each worker of the stage reserves, if it differs from `gpus`."""
+
+
+def _for_every_role(given: Mapping[Role, StageSettings]) -> Mapping[Role, StageSettings]:
+    return {role: given.get(role, StageSettings()) for role in Role}
+
+
 class Settings(BaseModel):
     """The settings of a server."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        hide_input_in_errors=True,
-    )
+    model_config = CONFIG
 
     host: str = "127.0.0.1"
     """The address to listen on. `0.0.0.0` means all addresses of this machine."""
@@ -96,9 +100,13 @@ class Settings(BaseModel):
     """Origins whose web pages may use the server, such as `https://example.org`, separated by
     commas or spaces. `*` means all."""
 
-    model: str = "embedded"
-    """The model to serve: `embedded`, `piper-joe` (speech only), `fake` (test tones, no weights),
-    or a checkpoint: its folder, or its OWNER/NAME on the Hugging Face hub."""
+    models: ModelNames = Field(default=("embedded",), alias="model")
+    """The models to serve, separated by commas: `embedded`, `piper-joe` (speech only), `fake` (test
+    tones, no weights), or checkpoints: a folder, or OWNER/NAME on the Hugging Face hub."""
+
+    aliases: Aliases = {}
+    """Which model an alias stands for, such as `tts-1=MODEL`, separated by commas. By default an
+    alias stands for the first model that declares it."""
 
     cache_dir: HomePath = Path("~/.cache/nano-omni").expanduser()
     """The folder for converted weights."""
@@ -110,7 +118,9 @@ class Settings(BaseModel):
     """The data type of weights and of the computation."""
 
     replicas: Count | None = None
-    """How many workers share the requests of each stage. Unset: one, or see code2wav_replicas."""
+    """How many workers share the requests of each stage. Unset: one. But talker and code2wav of the
+    embedded models have two each, if they run in threads on the CPU and the machine has at least
+    two cores."""
 
     cpus: Share = 1.0
     """How many CPUs each worker reserves in a Ray cluster."""
@@ -118,65 +128,14 @@ class Settings(BaseModel):
     gpus: Share = 0.0
     """How many GPUs each worker reserves in a Ray cluster. With 0.5 two workers share one GPU."""
 
-    thinker_device: Device | None = None
-    """The device of the thinker, if it differs from `device`."""
-
-    thinker_dtype: Dtype | None = None
-    """The data type of the thinker, if it differs from `dtype`."""
-
-    thinker_replicas: Count | None = None
-    """How many workers the thinker has, if it differs from `replicas`."""
-
-    thinker_executor: Executor | None = None
-    """The executor of the thinker, if it differs from `executor`."""
-
-    thinker_cpus: Share | None = None
-    """How many CPUs each worker of the thinker reserves, if it differs from `cpus`."""
-
-    thinker_gpus: Share | None = None
-    """How many GPUs each worker of the thinker reserves, if it differs from `gpus`."""
-
-    talker_device: Device | None = None
-    """The device of the talker, if it differs from `device`."""
-
-    talker_dtype: Dtype | None = None
-    """The data type of the talker, if it differs from `dtype`. Piper voices always use float32."""
-
-    talker_replicas: Count | None = None
-    """How many workers the talker has, if it differs from `replicas`. The default is that of
-    code2wav."""
-
-    talker_executor: Executor | None = None
-    """The executor of the talker, if it differs from `executor`."""
-
-    talker_cpus: Share | None = None
-    """How many CPUs each worker of the talker reserves, if it differs from `cpus`."""
-
-    talker_gpus: Share | None = None
-    """How many GPUs each worker of the talker reserves, if it differs from `gpus`."""
-
-    code2wav_device: Device | None = None
-    """The device of code2wav, if it differs from `device`."""
-
-    code2wav_dtype: Dtype | None = None
-    """The data type of code2wav, if it differs from `dtype`."""
-
-    code2wav_replicas: Count | None = None
-    """How many workers code2wav has, if it differs from `replicas`. If both are unset, the embedded
-    models have two if they run in threads on the CPU and the machine has at least two cores."""
-
-    code2wav_executor: Executor | None = None
-    """The executor of code2wav, if it differs from `executor`."""
-
-    code2wav_cpus: Share | None = None
-    """How many CPUs each worker of code2wav reserves, if it differs from `cpus`."""
-
-    code2wav_gpus: Share | None = None
-    """How many GPUs each worker of code2wav reserves, if it differs from `gpus`."""
-
     executor: Executor = "thread"
     """Where stages run: in threads of the server, each worker in its own process, or in a Ray
     cluster."""
+
+    stages: Annotated[Mapping[Role, StageSettings], AfterValidator(_for_every_role)] = Field(
+        default={}, validate_default=True
+    )
+    """What differs for the stages of one role."""
 
     ray_address: str = ""
     """The Ray cluster to join, such as `head:6379`. Empty: start a local one with the server."""
@@ -276,93 +235,37 @@ class Settings(BaseModel):
     """The format of the log. `auto`: readable text on a terminal, JSON elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
-    """The settings. `origins` names the source of each value that was set anywhere."""
-
-    settings: Settings
-    origins: Mapping[str, str]
-
-
-def load_settings(given: Mapping[str, object], file: Path | None = None) -> Settings:
-    """The settings without their origins; otherwise the same as `load`."""
-    return load(given, file).settings
+STAGES = "stages"
+STAGE_FIELDS: Mapping[str, FieldInfo] = {
+    f"{STAGES}.{role}.{key}": field
+    for role in Role
+    for key, field in StageSettings.model_fields.items()
+}
+TABLES = {STAGES, *(f"{STAGES}.{role}" for role in Role)}
 
 
-def load(given: Mapping[str, object], file: Path | None = None) -> LoadedSettings:
-    """The settings from `given` (a command line), the environment, `file`, and the defaults.
-
-    If `file` is None, the file that NANO_OMNI_CONFIG names is read, or else `default_file`, which
-    need not exist. Raises SettingsError.
-    """
-    values: dict[str, object] = {}
-    origins: dict[str, str] = {}
-    sources = (
-        {name: (value, option_of(name)) for name, value in given.items()},
-        _environment(),
-        _in_file(file),
-    )
-    for source in sources:
-        for name, (value, origin) in source.items():
-            if name not in values:
-                values[name], origins[name] = value, origin
-    try:
-        return LoadedSettings(Settings.model_validate(values), origins)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = str(first["loc"][0])
-        raise SettingsError(f"setting {name}: {first['msg']} (from {origins[name]})") from error
+def _all_fields() -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in Settings.model_fields.items():
+        if name == STAGES:
+            yield from STAGE_FIELDS.items()
+        else:
+            yield field.alias or name, field
 
 
-def default_file() -> Path:
-    """The path of the settings file, by the XDG base directory specification."""
-    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"  # noqa: TID251 - the only file that does
-    return Path(home).expanduser() / "nano-omni" / "config.toml"
+# Every setting by its name. `stages` itself is not one of them, but `stages.talker.device` is.
+FIELDS: Mapping[str, FieldInfo] = dict(_all_fields())
 
 
-def client_key() -> str:
-    """The API key that client commands send; empty if it is not set."""
-    return os.environ.get(CLIENT_KEY_VARIABLE, "")  # noqa: TID251 - the only file that does
+def values_of(settings: Settings) -> Mapping[str, object]:
+    """The value of each setting by its name."""
+    return dict(flat(settings.model_dump(by_alias=True)))
 
 
-def option_of(name: str) -> str:
-    """The command-line option of a setting."""
-    return f"--{name.replace('_', '-')}"
-
-
-def variable_of(name: str) -> str:
-    """The environment variable of a setting."""
-    return PREFIX + name.upper()
-
-
-def _environment() -> dict[str, tuple[object, str]]:
-    environment = os.environ  # noqa: TID251 - the only file that does
-    known = {variable_of(name): name for name in Settings.model_fields}
-    found = {name for name in environment if name.startswith(PREFIX)} - {
-        FILE_VARIABLE,
-        CLIENT_KEY_VARIABLE,
-    }
-    if unknown := found - set(known):
-        raise SettingsError(f"there is no setting {', '.join(sorted(unknown))}")
-    given: dict[str, tuple[object, str]] = {
-        known[name]: (environment[name], name) for name in found
-    }
-    if OTLP_VARIABLE in environment:
-        given.setdefault("otlp_endpoint", (environment[OTLP_VARIABLE], OTLP_VARIABLE))
-    return given
-
-
-def _in_file(path: Path | None) -> dict[str, tuple[object, str]]:
-    chosen = path or os.environ.get(FILE_VARIABLE)  # noqa: TID251 - the only file that does
-    path = Path(chosen) if chosen else default_file()
-    try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        if not chosen:
-            return {}
-        raise SettingsError(f"settings file {path}: {error.strerror}") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"settings file {path}: {error}") from error
-    if unknown := set(content) - set(Settings.model_fields):
-        raise SettingsError(f"settings file {path}: no setting {', '.join(sorted(unknown))}")
-    return {name: (value, str(path)) for name, value in content.items()}
+def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a table, and of the tables of stages in it, by their full names."""
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if name in TABLES and isinstance(value, Mapping):
+            yield from flat(value, f"{name}.")
+        else:
+            yield name, value

@@ -9,7 +9,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from server.config.settings import Settings, variable_of
+from server.config.settings import FIELDS, Settings
+from server.config.sources import variable_of
 from server.serve import CLEANUP_S
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ RAY_OBJECTS = {
     for found in yaml.safe_load_all(re.search(r"```yaml\n(.*?)```", SCALING, re.DOTALL)[1])
 }
 RAY_COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.ray.yaml").read_text())
-VARIABLES = {variable_of(name) for name in Settings.model_fields}
+VARIABLES = {variable_of(name) for name in FIELDS}
 
 
 @pytest.mark.parametrize("kind", OBJECTS)

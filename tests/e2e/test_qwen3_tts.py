@@ -50,7 +50,7 @@ async def serving(folder, tmp_path, executor="thread", **settings):
         recordings_dir=chosen.recordings_dir,
         max_running=chosen.max_running or DEFAULT_MAX_RUNNING,
     )
-    service = Service(chosen, lambda: build(chosen.model, config))
+    service = Service(chosen, lambda: build(str(folder), config))
     async with service.running():
         await service.settled.wait()
         if service.failure is not None:

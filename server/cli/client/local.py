@@ -39,7 +39,7 @@ def local_server(
         "ssl_keyfile": None,
         "root_path": "",
     }
-    given = settings.model_dump(exclude={"api_keys"})
+    given = settings.model_dump(exclude={"api_keys"}, by_alias=True)
     local_settings = settings.model_validate({**given, **overrides})
     service = build_service(local_settings)
     listener = listen(local_settings)

@@ -10,6 +10,7 @@ import shtab
 
 from server.cli.commands.terminal import print_line
 from server.cli.main import COMMANDS, build_parser
+from server.config.settings import STAGE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the script and return the exit status."""
     parser = build_parser(COMMANDS)
     for action in _actions(parser):
+        if action.dest in STAGE_FIELDS:  # hidden in `--help`, but scripts should complete them
+            action.help = STAGE_FIELDS[action.dest].description
         if action.type is Path:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     print_line(shtab.complete(parser, shell=options.shell))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from server.cli.commands.options import ALL_SETTINGS, add_settings, format_value, load_settings
 from server.cli.commands.terminal import print_line
 from server.config.files import check_files
-from server.config.settings import Settings
+from server.config.settings import values_of
 
 if TYPE_CHECKING:
     import argparse
@@ -29,8 +29,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = load_settings(options)
     check_files(loaded.settings)
     rows = [
-        (name, format_value(getattr(loaded.settings, name)), loaded.origins.get(name, "default"))
-        for name in Settings.model_fields
+        (name, format_value(value), loaded.origins.get(name, "default"))
+        for name, value in values_of(loaded.settings).items()
     ]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for name, value, origin in rows:

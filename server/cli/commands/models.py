@@ -29,8 +29,8 @@ def run(options: argparse.Namespace) -> int:
     configure_logs(settings)
     with spinner("reading the models"):
         # Set the replicas: the default depends on the device, and resolving `auto` imports torch.
-        one_replica = {"talker_replicas": 1, "code2wav_replicas": 1}
-        pipelines = build_deployment(settings.model_copy(update=one_replica)).pipelines
+        one_replica = settings.model_copy(update={"replicas": 1})
+        pipelines = build_deployment(one_replica).pipelines
     for pipeline in pipelines:
         print_line(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
         print_line(f"  stages: {', '.join(pipeline.stage_names)}")

@@ -63,9 +63,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _speak(settings: Settings, text: str, captions: bool, on_samples: OnSamples) -> LocalSpeech:
     voice = settings.voice or "alloy"
-    model = "piper-joe" if settings.model == "embedded" else settings.model
+    models = ("piper-joe",) if settings.models == ("embedded",) else settings.models
     service = build_service(
-        settings.model_copy(update={"model": model, "voice": "", "max_running": 1})
+        settings.model_copy(update={"models": models, "voice": "", "max_running": 1})
     )
     speak = partial(speak_locally, captions=captions, on_samples=on_samples)
     return anyio.run(speak, service, text, voice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.cli.client.api import ServerAddress
-from server.config.settings import CLIENT_KEY_VARIABLE, client_key
+from server.config.sources import CLIENT_KEY_VARIABLE, client_key
 
 if TYPE_CHECKING:
     import argparse

@@ -61,6 +61,7 @@ def test_completion_covers_every_command_and_option(shell, capsys):
     script = capsys.readouterr().out
     assert all(command in script for command in COMMANDS)
     assert "--max-running" in script
+    assert "--stages.talker.device" in script
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
@@ -79,6 +80,43 @@ def test_config_shows_each_value_and_where_it_comes_from(tmp_path, monkeypatch, 
     assert shown["max_waiting"] == ["32", "default"]
     assert shown["api_keys"] == ["2", "keys", config]
     assert "sk-" not in out
+
+
+def test_config_shows_where_the_settings_of_a_stage_come_from(tmp_path, monkeypatch, capsys):
+    (tmp_path / "settings.toml").write_text("[stages.talker]\ngpus = 0.5\nreplicas = 2\n")
+    monkeypatch.setenv("NANO_OMNI_STAGES__TALKER__REPLICAS", "3")
+    config = str(tmp_path / "settings.toml")
+    assert main(["config", "--config", config, "--stages.talker.device", "cuda:1"]) == 0
+    shown = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()}
+    assert shown["stages.talker.device"] == ["cuda:1", "--stages.talker.device"]
+    assert shown["stages.talker.replicas"] == ["3", "NANO_OMNI_STAGES__TALKER__REPLICAS"]
+    assert shown["stages.talker.gpus"] == ["0.5", config]
+    assert shown["stages.talker.cpus"] == ["unset", "default"]
+
+
+def test_options_of_lists_may_be_repeated(capsys):
+    given = ["--model", "one,two", "--model", "three", "--aliases", "a=one", "--aliases", "b=two"]
+    assert main(["config", *given]) == 0
+    shown = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()}
+    assert shown["model"] == ["one,", "two,", "three", "--model"]
+    assert shown["aliases"] == ["a=one,", "b=two", "--aliases"]
+
+
+@pytest.mark.parametrize("command", ["serve", "say", "config"])
+def test_help_has_one_paragraph_for_the_settings_of_stages(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    assert "ROLE: listener, thinker, talker, code2wav" in out
+    assert out.count("--stages.") == 2
+
+
+@pytest.mark.parametrize("option", ["--stages.speaker.device", "--stages.talker.colour"])
+def test_an_option_of_an_unknown_role_or_key_is_an_error(option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["config", option, "x"])
+    assert ended.value.code == 2
+    assert option in capsys.readouterr().err
 
 
 def test_say_plays_through_an_installed_player(tmp_path, monkeypatch, capsys):
@@ -172,9 +210,11 @@ def test_say_writes_a_wav_file_with_the_right_length(tmp_path, capsys):
         (["serve", "--port", "70000"], "port"),
         (["serve", "--host", "192.0.2.1"], "address"),
         (["serve", "--port", "0", "--model", "fake", "--device", "cuda:0"], "setting device"),
-        (["serve", "--port", "0", "--model", "fake", "--talker-device", "cuda:0"], "cuda:0"),
+        (["serve", "--port", "0", "--model", "fake", "--stages.talker.device", "cuda:0"], "cuda:0"),
         (["serve", "--config", "/no/such/file"], "/no/such/file"),
         (["config", "--max-running", "0"], "--max-running"),
+        (["config", "--stages.talker.gpus", "-1"], "(from --stages.talker.gpus)"),
+        (["models", "--model", "fake", "--model", "piper-joe"], "setting model"),
         (["chat", "hi", "--url", "127.0.0.1:9"], "127.0.0.1:9"),
         (["chat", "hi", "-o", "replies.mp3", "--model", "fake"], ".wav"),
         (["chat", "hi", "--model", "no such model"], "no such model"),

@@ -7,7 +7,8 @@ import pytest
 from orchestrator import Admission
 from server.app import create_app
 from server.config.keys import Keys, keys_of
-from server.config.settings import Settings, SettingsError, load_settings
+from server.config.settings import Settings, SettingsError
+from server.config.sources import load_settings
 from server.errors import WrongKeyError
 from server.http.auth import KEY
 from server.serving.service import Service
