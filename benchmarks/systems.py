@@ -125,7 +125,7 @@ def ours(name: str, max_running: int, *, dtype: str, executor: str = "thread") -
         "pcm",
         24_000,
         settings={
-            "NANO_OMNI_CODE2WAV_DTYPE": dtype,
+            "NANO_OMNI_STAGES__CODE2WAV__DTYPE": dtype,
             "NANO_OMNI_MAX_RUNNING": str(max_running),
             "NANO_OMNI_MAX_WAITING": str(max_running),
         },
