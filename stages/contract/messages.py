@@ -55,15 +55,46 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat. `role` is `system`, `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """A chat to answer. The model's own template makes it a text.
+
+    Each of the `tools` is a JSON object as text, as OpenAI's chats have them. `template_options` is
+    a JSON object as text, with further variables of the template; "" if there are none.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[str, ...] = ()
+    template_options: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RawPrompt:
+    """A text to continue without a chat template, or the ids of its tokens."""
+
+    content: str | tuple[int, ...]
+
+
+Prompt = ChatPrompt | RawPrompt
+
+
+@dataclass(frozen=True, slots=True)
 class ThinkerParams:
-    """What to write. `prompt` is token ids; `max_tokens` limits the number of new tokens.
+    """What to write. `max_tokens` limits the number of new tokens.
 
     The reply ends before the first of the `stop` strings. `num_top` asks for a `TokenScore` of each
     new token, with that many of the likeliest tokens at its place; None asks for no scores.
     `schema` is a JSON schema as text; if it is set, the reply is JSON that follows the schema.
     """
 
-    prompt: tuple[int, ...]
+    prompt: Prompt
     sampling: Sampling
     max_tokens: int
     stop: tuple[str, ...] = ()

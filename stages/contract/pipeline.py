@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stages.contract.handle import WorkerHandle
+    from stages.contract.messages import Prompt
 
 
 DEFAULT_MAX_RUNNING = 16  # requests that run at once, unless it is set or measured
@@ -52,16 +53,11 @@ class VoiceSpec:
     languages: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One turn of a chat. `role` is `system`, `user` or `assistant`."""
-
-    role: str
-    content: str
-
-
 class ChatPrompts(Protocol):
     """The tokenizer and chat template of a model that writes text. Torch-free.
+
+    The server checks a prompt with them before it sends it to the thinker, which tokenizes it again
+    with the same code.
 
     Tokens have the numbers 0 to `num_tokens` - 1. `context_tokens` is the most that prompt and
     reply may have together.
@@ -70,11 +66,12 @@ class ChatPrompts(Protocol):
     context_tokens: int
     num_tokens: int
 
-    def tokenize(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The tokens of a chat, up to and including the start of the assistant's turn."""
+    def tokenize(self, prompt: Prompt) -> tuple[int, ...]:
+        """The token ids of a prompt. A chat ends with the start of the assistant's turn.
 
-    def encode(self, text: str) -> tuple[int, ...]:
-        """The tokens of a text, without a chat template."""
+        Ids in a `RawPrompt` are returned as they are, unchecked. Raises ValueError for a chat that
+        the template cannot render.
+        """
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of the tokens."""

@@ -26,7 +26,7 @@ from server.operations.shared.text_options import (
     text_model_of,
     wants_usage,
 )
-from stages.contract.messages import Request, TalkerParams, ThinkerParams
+from stages.contract.messages import ChatPrompt, Request, TalkerParams, ThinkerParams
 from stages.contract.pipeline import chat_request
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ async def plan_chat(
     check_num_choices(num_choices, "n", service.admission.max_running)
     sampling = sampling_with_penalties(body, prompts)
     voice, talker = _speech(body, served, sampling.seed, settings)
-    turns = turns_of(body.messages, transcripts)
-    prompt = await anyio.to_thread.run_sync(prompts.tokenize, turns)
+    prompt = ChatPrompt(turns_of(body.messages, transcripts))
+    tokens = await anyio.to_thread.run_sync(prompts.tokenize, prompt)
     max_tokens = body.max_completion_tokens or body.max_tokens
     thinker = ThinkerParams(
         prompt,
         sampling,
-        reply_limit(max_tokens, len(prompt), prompts, "messages", settings.max_reply_tokens),
+        reply_limit(max_tokens, len(tokens), prompts, "messages", settings.max_reply_tokens),
         stop_strings(body.stop),
         (body.top_logprobs or 0) if body.logprobs else None,
         await _schema(body, prompts),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openapi.problems import Problem, missing, unsupported
 from server.errors import RefusedError
 from server.operations.shared.text_options import refuse_tools
-from stages.contract.pipeline import Message
+from stages.contract.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

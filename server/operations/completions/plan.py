@@ -23,10 +23,10 @@ from server.operations.shared.text_options import (
     text_model_of,
     wants_usage,
 )
-from stages.contract.messages import Request, Sampling, ThinkerParams
+from stages.contract.messages import RawPrompt, Request, Sampling, ThinkerParams
 
 if TYPE_CHECKING:
-    from openapi.completions.request import CompletionRequest, Prompt
+    from openapi.completions.request import CompletionRequest
     from server.serving.service import Service
     from stages.contract.pipeline import ChatPrompts
 
@@ -58,12 +58,17 @@ async def plan_completion(service: Service, body: CompletionRequest) -> Completi
     samplings = [
         replace(sampling, seed=choice_seed(sampling.seed, j)) for j in range(num_per_prompt)
     ]
-    token_lists = await anyio.to_thread.run_sync(_token_lists, body, prompts)
+    raw_prompts = [RawPrompt(content) for content in body.prompt]
+    lengths = await anyio.to_thread.run_sync(_lengths, raw_prompts, prompts)
+    limits = [
+        reply_limit(body.max_tokens, length, prompts, "prompt", DEFAULT_MAX_TOKENS)
+        for length in lengths
+    ]
     return CompletionPlan(
         served=served,
         requests=tuple(
-            _request(body, tokens, sampling, prompts)
-            for tokens in token_lists
+            _request(body, prompt, sampling, limit)
+            for prompt, limit in zip(raw_prompts, limits, strict=True)
             for sampling in samplings
         ),
         stream=bool(body.stream),
@@ -71,7 +76,7 @@ async def plan_completion(service: Service, body: CompletionRequest) -> Completi
         include_usage=include_usage,
         num_per_prompt=num_per_prompt,
         echoes=tuple(
-            _echo(body, prompt, prompts) for prompt in body.prompt for _ in range(num_per_prompt)
+            _echo(body, prompt, prompts) for prompt in raw_prompts for _ in range(num_per_prompt)
         ),
     )
 
@@ -91,12 +96,13 @@ def _check_options(body: CompletionRequest) -> None:
         raise RefusedError(unsupported("echo", message))
 
 
-def _token_lists(body: CompletionRequest, prompts: ChatPrompts) -> list[tuple[int, ...]]:
-    return [_tokens(prompt, prompts) for prompt in body.prompt]
+def _lengths(raw_prompts: list[RawPrompt], prompts: ChatPrompts) -> list[int]:
+    return [_length(prompt, prompts) for prompt in raw_prompts]
 
 
-def _tokens(prompt: Prompt, prompts: ChatPrompts) -> tuple[int, ...]:
-    tokens = prompts.encode(prompt) if isinstance(prompt, str) else prompt
+def _length(prompt: RawPrompt, prompts: ChatPrompts) -> int:
+    """The number of tokens. Refuses an empty prompt, and ids that the model does not have."""
+    tokens = prompts.tokenize(prompt)
     if not tokens:
         message = "Invalid 'prompt': it must not be empty."
         raise RefusedError(Problem(message, "prompt", "invalid_value"))
@@ -106,18 +112,16 @@ def _tokens(prompt: Prompt, prompts: ChatPrompts) -> tuple[int, ...]:
             f"from 0 to {prompts.num_tokens - 1}."
         )
         raise RefusedError(Problem(message, "prompt", "invalid_value"))
-    return tokens
+    return len(tokens)
 
 
-def _request(
-    body: CompletionRequest, tokens: tuple[int, ...], sampling: Sampling, prompts: ChatPrompts
-) -> Request:
-    limit = reply_limit(body.max_tokens, len(tokens), prompts, "prompt", DEFAULT_MAX_TOKENS)
+def _request(body: CompletionRequest, prompt: RawPrompt, sampling: Sampling, limit: int) -> Request:
     stop = stop_strings(body.stop)
-    return Request((ThinkerParams(tokens, sampling, limit, stop, body.logprobs),))
+    return Request((ThinkerParams(prompt, sampling, limit, stop, body.logprobs),))
 
 
-def _echo(body: CompletionRequest, prompt: Prompt, prompts: ChatPrompts) -> str:
+def _echo(body: CompletionRequest, prompt: RawPrompt, prompts: ChatPrompts) -> str:
     if not body.echo:
         return ""
-    return prompt if isinstance(prompt, str) else prompts.decode(prompt)
+    content = prompt.content
+    return content if isinstance(content, str) else prompts.decode(content)

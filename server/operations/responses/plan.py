@@ -24,8 +24,7 @@ from server.operations.shared.text_options import (
     schema_of,
     text_model_of,
 )
-from stages.contract.messages import Request, ThinkerParams
-from stages.contract.pipeline import Message
+from stages.contract.messages import ChatPrompt, Message, Request, ThinkerParams
 
 if TYPE_CHECKING:
     from openapi.responses.request import ResponseRequest, TextFormat
@@ -56,9 +55,10 @@ async def plan_response(
     _check_options(body)
     turns = (*_earlier_turns(body.previous_response_id, stored), *_input_turns(body))
     system = (Message("system", body.instructions),) if body.instructions else ()
-    prompt = await anyio.to_thread.run_sync(prompts.tokenize, (*system, *turns))
+    prompt = ChatPrompt((*system, *turns))
+    tokens = await anyio.to_thread.run_sync(prompts.tokenize, prompt)
     limit = reply_limit(
-        body.max_output_tokens, len(prompt), prompts, "input", settings.max_reply_tokens
+        body.max_output_tokens, len(tokens), prompts, "input", settings.max_reply_tokens
     )
     sampling = sampling_of(body)
     text_format = body.text.format if body.text is not None else None

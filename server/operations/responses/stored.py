@@ -10,7 +10,7 @@ from server.operations.shared.ids import STORED_S
 if TYPE_CHECKING:
     from openapi.responses.response import ResponseObject
     from server.operations.shared.expiring_store import ExpiringStore
-    from stages.contract.pipeline import Message
+    from stages.contract.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from openapi.responses.response import (
 from server.operations.responses.stored import store_response
 from server.operations.shared.ids import new_id
 from server.operations.shared.logprobs import token_logprob
-from stages.contract.messages import TextChunk, TextEnd
-from stages.contract.pipeline import Message
+from stages.contract.messages import Message, TextChunk, TextEnd
 
 if TYPE_CHECKING:
     from openapi.chat.logprobs import TokenLogprob

@@ -71,6 +71,7 @@ class _ThinkerRequest:
     params: ThinkerParams
     words: deque[str]
     stop: StopFilter
+    num_prompt: int
     num_tokens: int = 0
 
     @property
@@ -110,9 +111,12 @@ class FakeThinker(_FakeStage[_ThinkerRequest]):
         """Begin an answer to the last message of the prompt."""
         if not isinstance(params, ThinkerParams):
             raise RequestError(request_id, "the thinker needs ThinkerParams")
-        message = FakePrompts().decode(params.prompt).lstrip("\0")
+        prompts = FakePrompts()
+        tokens = prompts.tokenize(params.prompt)
+        message = prompts.decode(tokens).lstrip("\0")
         words = deque((message if params.schema else f"You said: {message}").split())
-        self._requests[request_id] = _ThinkerRequest(params, words, StopFilter(params.stop))
+        stop = StopFilter(params.stop)
+        self._requests[request_id] = _ThinkerRequest(params, words, stop, len(tokens))
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
         """The thinker takes no chunks."""
@@ -133,8 +137,7 @@ class FakeThinker(_FakeStage[_ThinkerRequest]):
         for request_id in credit:
             request = self._requests[request_id]
             if reason := request.finish_reason:
-                num_prompt = len(request.params.prompt)
-                yield Emit(request_id, end=TextEnd(reason, num_prompt, request.num_tokens))
+                yield Emit(request_id, end=TextEnd(reason, request.num_prompt, request.num_tokens))
             else:
                 yield Emit(request_id, request.next_chunk())
 

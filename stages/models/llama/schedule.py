@@ -28,8 +28,8 @@ _REPLY_UNIT = 200  # it costs one more for each of this many tokens, as it alone
 class ThinkerRequest:
     """The state of a request.
 
-    `tokens` are those of the prompt and the reply. The first `num_cached` of them are in the cache;
-    `num_reused` of these came from the prefix cache.
+    `tokens` are those of the prompt, `num_prompt` in all, and of the reply. The first `num_cached`
+    of them are in the cache; `num_reused` of these came from the prefix cache.
     """
 
     request_id: str
@@ -41,11 +41,12 @@ class ThinkerRequest:
     last_step: int = 0
     guide: Guide | None = None
     num_reused: int = 0
+    num_prompt: int = 0
 
     @property
     def written(self) -> list[int]:
         """The tokens of the reply so far."""
-        return self.tokens[len(self.params.prompt) :]
+        return self.tokens[self.num_prompt :]
 
     @property
     def num_unread(self) -> int:

@@ -1,7 +1,8 @@
 """The thinker stage: a language model that writes the replies of many chats at once.
 
 Each step is one forward pass. It writes one token of each reply, and reads bounded pieces of the
-prompts that are not read yet. The stage knows only token ids, no chats.
+prompts that are not read yet. Prompts are tokenized when a request opens, by the same code with
+which the server checked them.
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ from stages.kernels.transformer import Transformer, TransformerConfig
 from stages.models.llama.grammar import Grammars
 from stages.models.llama.packaged_model import prepare
 from stages.models.llama.prefix_cache import PrefixCache
+from stages.models.llama.prompts import SmolPrompts
 from stages.models.llama.reply import Reply
 from stages.models.llama.sampling import Draw, check_sampling, sample, score
 from stages.models.llama.schedule import ThinkerRequest, plan
-from stages.models.llama.vocabulary import Vocabulary
 from stages.runtime.cores import CORES, FIRST_SOUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torch import Tensor
 
-    from stages.contract.messages import Chunk, StageParams
+    from stages.contract.messages import Chunk, Prompt, StageParams
     from stages.kernels.kv_cache import KvCache
     from stages.models.llama.config import ThinkerConfig
+    from stages.models.llama.vocabulary import Vocabulary
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class ThinkerStage:
     _model: Transformer = field(init=False)
     _cache: KvCache = field(init=False)
     _prefixes: PrefixCache = field(init=False)
+    _tokenize: Callable[[Prompt], tuple[int, ...]] = field(init=False)
     _vocabulary: Vocabulary = field(init=False)
     _grammars: Grammars = field(init=False)
     _end_tokens: frozenset[int] = field(init=False)
@@ -70,7 +73,9 @@ class ThinkerStage:
         dtype = pick_dtype(self.config.dtype, device, AutoDtype.LANGUAGE_MODEL)
         files = prepare(self.config.cache_dir)
         settings = files.read_settings()
-        self._vocabulary = Vocabulary(files.tokenizer)
+        prompts = SmolPrompts(files)
+        self._tokenize = prompts.tokenize
+        self._vocabulary = prompts.vocabulary
         self._end_tokens = frozenset(settings.end_tokens)
         self._grammars = Grammars(files.tokenizer, settings.end_tokens)
         config = TransformerConfig(**settings.transformer)  # type: ignore[arg-type]
@@ -94,25 +99,34 @@ class ThinkerStage:
         if not isinstance(params, ThinkerParams):
             raise TypeError(f"the thinker takes ThinkerParams, not {type(params).__name__}")
         check_sampling(params.sampling)
+        tokens = list(self._tokenize(params.prompt))
+        num_prompt = len(tokens)
         context = self._model.config.max_tokens
-        num_left = context - len(params.prompt)
-        if not params.prompt or num_left < 1:
+        num_left = context - num_prompt
+        if not tokens or num_left < 1:
             raise ValueError(
-                f"a prompt of {len(params.prompt)} tokens is not possible: it must have from 1 to "
+                f"a prompt of {num_prompt} tokens is not possible: it must have from 1 to "
                 f"{context - 1}"
             )
         known = range(len(self._vocabulary))
-        if not (min(params.prompt) in known and max(params.prompt) in known):
+        if not (min(tokens) in known and max(tokens) in known):
             raise ValueError("the prompt has token ids that are not in the vocabulary")
         if not all(token in known for token, _ in params.sampling.bias):
             raise ValueError("the bias has token ids that are not in the vocabulary")
         limit = min(params.max_tokens, num_left)
         reply = Reply(self._vocabulary, self._end_tokens, params.stop, limit)
         guide = None if params.schema is None else self._grammars.guide(params.schema)
-        tokens = list(params.prompt)
         slot, num_reused = self._prefixes.begin(tokens)
         self._requests[request_id] = ThinkerRequest(
-            request_id, params, tokens, reply, slot, num_reused, guide=guide, num_reused=num_reused
+            request_id,
+            params,
+            tokens,
+            reply,
+            slot,
+            num_cached=num_reused,
+            guide=guide,
+            num_reused=num_reused,
+            num_prompt=num_prompt,
         )
 
     def feed(self, request_id: str, chunk: Chunk) -> None:
@@ -183,8 +197,8 @@ class ThinkerStage:
         request.tokens.append(token)
         emits = [Emit(request.request_id, chunk=chunk)] if chunk else []
         if reason := request.reply.finish_reason:
-            num_prompt = len(request.params.prompt)
-            end = TextEnd(reason, num_prompt, request.reply.num_tokens, request.num_reused)
+            num_written = request.reply.num_tokens
+            end = TextEnd(reason, request.num_prompt, num_written, request.num_reused)
             emits.append(Emit(request.request_id, end=end))
         return emits
 

@@ -3,7 +3,7 @@
 import pytest
 
 from openapi.completions.response import Completion
-from stages.contract.messages import Candidate, TextChunk, TextEnd, TokenScore
+from stages.contract.messages import Candidate, RawPrompt, TextChunk, TextEnd, TokenScore
 from tests.server.asgi import post
 from tests.server.bench import HELLO, fake, scripted
 from tests.server.operations.replies import chunks_of
@@ -21,7 +21,7 @@ async def test_a_whole_completion():
         reply = await complete(app)
         thinker = deployment.chat[0].submitted[0][1].params[0]
         assert deployment.chat[1].submitted == []
-    assert thinker.prompt == tuple(map(ord, "Once"))
+    assert thinker.prompt == RawPrompt("Once")
     assert (thinker.max_tokens, thinker.num_top) == (16, None)
     body = reply.json
     assert body["object"] == "text_completion"
@@ -66,6 +66,14 @@ async def test_every_form_of_a_prompt(prompt, texts, stream):
     assert replies == [f"{text}You said: {text}" for text in texts for _ in range(2)]
     if not stream:
         assert reply.json["usage"]["prompt_tokens"] == len("".join(texts))
+
+
+async def test_texts_and_token_ids_reach_the_thinker_as_they_are():
+    async with scripted() as (app, deployment):
+        await complete(app, prompt=["ab", "c"])
+        await complete(app, prompt=[[97, 98], [99]])
+        prompts = [i.params[0].prompt for _, i in deployment.chat[0].submitted]
+    assert prompts == [RawPrompt("ab"), RawPrompt("c"), RawPrompt((97, 98)), RawPrompt((99,))]
 
 
 async def test_each_prompt_starts_from_the_same_seed():

@@ -15,7 +15,14 @@ from openapi.responses.events import (
 from openapi.responses.response import ResponseObject
 from server.errors import BrokenStreamError
 from stages.contract.errors import RequestError
-from stages.contract.messages import Candidate, TextChunk, TextEnd, TokenScore
+from stages.contract.messages import (
+    Candidate,
+    ChatPrompt,
+    Message,
+    TextChunk,
+    TextEnd,
+    TokenScore,
+)
 from tests.server.asgi import Exchange, get, post
 from tests.server.bench import HELLO, fake, scripted
 
@@ -124,12 +131,8 @@ async def test_a_failure_in_a_stream_is_an_error_event_and_nothing_is_stored():
     assert retrieved.status == 404
 
 
-async def test_messages_parts_and_instructions_reach_the_template():
-    seen = []
+async def test_messages_parts_and_instructions_reach_the_thinker():
     async with scripted() as (app, deployment):
-        prompts = deployment.pipelines[1].prompts
-        tokenize = prompts.tokenize
-        prompts.tokenize = lambda messages: seen.extend(messages) or tokenize(messages)
         part = {"type": "input_text", "text": "b"}
         messages = [
             {"role": "developer", "content": "a"},
@@ -143,14 +146,19 @@ async def test_messages_parts_and_instructions_reach_the_template():
             {"role": "user", "content": "d"},
         ]
         reply = await respond(app, input=messages, instructions="Be brief.")
+        follow_up = {"input": "e", "previous_response_id": reply.json["id"]}
+        await respond(app, **follow_up, instructions="Be long.")
+        first, second = (i.params[0].prompt for _, i in deployment.chat[0].submitted)
     assert reply.json["instructions"] == "Be brief."
-    assert [(m.role, m.content) for m in seen] == [
-        ("system", "Be brief."),
-        ("system", "a"),
-        ("user", "bb"),
-        ("assistant", "c"),
-        ("user", "d"),
-    ]
+    turns = (
+        Message("system", "a"),
+        Message("user", "bb"),
+        Message("assistant", "c"),
+        Message("user", "d"),
+    )
+    assert first == ChatPrompt((Message("system", "Be brief."), *turns))
+    added = (Message("assistant", "Hi there"), Message("user", "e"))
+    assert second == ChatPrompt((Message("system", "Be long."), *turns, *added))
 
 
 async def test_a_stored_response_can_be_continued_retrieved_and_deleted():

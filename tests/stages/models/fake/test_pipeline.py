@@ -9,6 +9,8 @@ from stages.contract.errors import StartError
 from stages.contract.messages import (
     AudioChunk,
     AudioEnd,
+    ChatPrompt,
+    Message,
     Sampling,
     StageInput,
     TalkerParams,
@@ -17,7 +19,6 @@ from stages.contract.messages import (
     ThinkerParams,
 )
 from stages.contract.pipeline import (
-    Message,
     chat_request,
     prewarm_fn,
     speech_request,
@@ -59,8 +60,8 @@ def num_steps(workers):
     return sum(worker.step_stats.step_s.cumulative[-1] for worker in workers)
 
 
-def chat(pipeline, text, speech=None, max_tokens=100):
-    prompt = pipeline.prompts.tokenize([Message("user", text)])
+def chat(text, speech=None, max_tokens=100):
+    prompt = ChatPrompt((Message("user", text),))
     return chat_request(ThinkerParams(prompt, Sampling(seed=1), max_tokens), speech)
 
 
@@ -81,7 +82,7 @@ async def test_chat_speaks_while_it_writes(deployment):
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await orchestrator.start()
     text = " ".join(f"word{n}" for n in range(200))
-    outputs = await collect(orchestrator, chat(pipeline, text, VOICE, max_tokens=500))
+    outputs = await collect(orchestrator, chat(text, VOICE, max_tokens=500))
     await orchestrator.shutdown()
     kinds = [type(output.data) for output in outputs]
     spoken = "".join(o.data.text for o in outputs if isinstance(o.data, TextChunk))
@@ -95,7 +96,7 @@ async def test_text_alone_starts_no_talker(deployment):
     _, pipeline = deployment.pipelines
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await orchestrator.start()
-    outputs = await collect(orchestrator, chat(pipeline, "hi", max_tokens=2))
+    outputs = await collect(orchestrator, chat("hi", max_tokens=2))
     await orchestrator.shutdown()
     assert outputs[-1].data == TextEnd("length", 2, 2)
     assert {output.stage_id for output in outputs} == {0}
@@ -103,7 +104,7 @@ async def test_text_alone_starts_no_talker(deployment):
 
 async def test_the_same_stages_serve_the_form_without_async_chunks(deployment):
     _, pipeline = deployment.pipelines
-    request = chat(pipeline, "one two three", VOICE)
+    request = chat("one two three", VOICE)
 
     def forward(stage_id, data):
         chunks = tuple(item for item in data if not isinstance(item, TextEnd))
@@ -131,10 +132,10 @@ async def test_leaving_early_frees_every_stage(deployment):
     _, pipeline = deployment.pipelines
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await orchestrator.start()
-    request = chat(pipeline, "word " * 500, VOICE, max_tokens=1000)
+    request = chat("word " * 500, VOICE, max_tokens=1000)
     async with orchestrator.stream(request, last_stage=2) as outputs:
         await anext(outputs)
-    assert (await collect(orchestrator, chat(pipeline, "hi")))[-1].finished
+    assert (await collect(orchestrator, chat("hi")))[-1].finished
     await orchestrator.shutdown()
 
 

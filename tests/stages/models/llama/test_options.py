@@ -5,8 +5,7 @@ import json
 import pytest
 import torch
 
-from stages.contract.messages import Candidate, Sampling, ThinkerParams
-from stages.contract.pipeline import Message
+from stages.contract.messages import Candidate, ChatPrompt, Message, Sampling, ThinkerParams
 from stages.kernels.attention import Segment
 from stages.models.llama.grammar import check_schema
 
@@ -25,9 +24,9 @@ CITY = {
 
 
 @pytest.fixture
-def ask(prompts):
+def ask():
     def make(question="What is the capital of France?", sampling=GREEDY, max_tokens=24, **options):
-        prompt = prompts.tokenize([Message("user", question)])
+        prompt = ChatPrompt((Message("user", question),))
         return ThinkerParams(prompt, sampling, max_tokens, **options)
 
     return make
@@ -64,13 +63,13 @@ def next_logprobs(transformer, tokens):
     return transformer.forward([Segment(slot, 0, tuple(tokens))])[0].log_softmax(-1)
 
 
-def test_scores_are_those_of_a_direct_forward(stage, ask, vocabulary, transformer):
+def test_scores_are_those_of_a_direct_forward(stage, ask, prompts, vocabulary, transformer):
     params = ask(num_top=5)
     [(chunks, end)] = run(stage, [params])
     scores = scores_of(chunks)
     assert len(scores) == end.completion_tokens == 7
     assert b"".join(score.chosen.text_bytes for score in scores).decode() == text_of(chunks)
-    tokens = list(params.prompt)
+    tokens = list(prompts.tokenize(params.prompt))
     for score in scores:
         want = next_logprobs(transformer, tokens)
         values, ids = want.topk(5)

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from stages.contract.messages import Sampling, ThinkerParams
-from stages.contract.pipeline import Message
+from stages.contract.messages import ChatPrompt, Message, Sampling, ThinkerParams
 from stages.kernels.kv_cache import CacheShape, KvCache
 from stages.models.llama.prefix_cache import PrefixCache
 
@@ -124,7 +123,7 @@ def test_a_chat_gets_the_same_replies_with_and_without_the_cache(
     messages, num_prompt = [], 0
     for question in (STORY, "And what came of it?", "Say that in one sentence."):
         messages.append(Message("user", question))
-        params = ThinkerParams(prompts.tokenize(messages), sampling, 24)
+        params = ThinkerParams(ChatPrompt(tuple(messages)), sampling, 24)
         end, scores = scored(small_stage, params)
         same_end, same_scores = scored(stage, params)
         assert (end.cached_tokens, same_end.cached_tokens >= num_prompt) == (0, True)

@@ -1,5 +1,6 @@
 """The thinker with its real weights."""
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,15 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import Sampling, TalkerParams, TextEnd, ThinkerParams
-from stages.contract.pipeline import Message
+from stages.contract.messages import (
+    ChatPrompt,
+    Message,
+    RawPrompt,
+    Sampling,
+    TalkerParams,
+    TextEnd,
+    ThinkerParams,
+)
 from stages.kernels.attention import Segment
 from stages.kernels.int4 import MAX_ROWS
 from stages.kernels.transformer import Transformer
@@ -24,10 +32,12 @@ QUESTIONS = [
 ]
 
 
-def chat(prompts, question, sampling=GREEDY, max_tokens=24, stop=()):
-    return ThinkerParams(
-        prompts.tokenize([Message("user", question)]), sampling, max_tokens, tuple(stop)
-    )
+def chat_prompt(question):
+    return ChatPrompt((Message("user", question),))
+
+
+def chat(question, sampling=GREEDY, max_tokens=24, stop=()):
+    return ThinkerParams(chat_prompt(question), sampling, max_tokens, tuple(stop))
 
 
 class BrokenReply:
@@ -85,7 +95,7 @@ def test_logits_equal_the_reference(transformer, weights, prompts):
     reference.model.rotary_emb = type(reference.model.rotary_emb)(settings)
     cache = transformer.new_cache()
     for question in QUESTIONS:
-        prompt = prompts.tokenize([Message("user", question)])
+        prompt = prompts.tokenize(chat_prompt(question))
         slot = cache.reserve(None, 0, len(prompt))
         ours = transformer.forward([Segment(slot, 0, prompt)])[0]
         want = reference(torch.tensor([prompt])).logits[0, -1]
@@ -96,7 +106,7 @@ def test_logits_equal_the_reference(transformer, weights, prompts):
 
 def test_logits_do_not_depend_on_the_batch_or_the_steps(transformer, prompts):
     cache = transformer.new_cache()
-    texts = [prompts.tokenize([Message("user", question)]) for question in QUESTIONS]
+    texts = [prompts.tokenize(chat_prompt(question)) for question in QUESTIONS]
     alone = []
     for text in texts:
         slot = cache.reserve(None, 0, len(text))
@@ -119,15 +129,15 @@ def test_logits_do_not_depend_on_the_batch_or_the_steps(transformer, prompts):
 
 
 def test_the_model_knows_the_capital_of_france(stage, prompts):
-    params = chat(prompts, QUESTIONS[0])
+    params = chat(QUESTIONS[0])
     text, end = run(stage, {"a": params})["a"]
     assert text == "The capital of France is Paris."
-    assert end == TextEnd("stop", len(params.prompt), 7)
+    assert end == TextEnd("stop", len(prompts.tokenize(params.prompt)), 7)
 
 
-def test_the_same_request_writes_the_same_alone_and_beside_others(stage, prompts):
+def test_the_same_request_writes_the_same_alone_and_beside_others(stage):
     requests = {
-        f"r{i}": chat(prompts, question, Sampling(i, 0.8, top_p=0.95))
+        f"r{i}": chat(question, Sampling(i, 0.8, top_p=0.95))
         for i, question in enumerate(QUESTIONS * 2)
     }
     together = run(stage, requests)
@@ -136,27 +146,55 @@ def test_the_same_request_writes_the_same_alone_and_beside_others(stage, prompts
         assert run(stage, {"alone": requests[request_id]})["alone"] == together[request_id]
 
 
-def test_a_reply_ends_at_its_limit(stage, prompts):
-    text, end = run(stage, {"a": chat(prompts, QUESTIONS[2], max_tokens=5)})["a"]
+def test_a_reply_ends_at_its_limit(stage):
+    text, end = run(stage, {"a": chat(QUESTIONS[2], max_tokens=5)})["a"]
     assert (end.finish_reason, end.completion_tokens) == ("length", 5)
     assert text
 
 
-def test_a_reply_ends_before_its_stop_string(stage, prompts):
-    text, end = run(stage, {"a": chat(prompts, QUESTIONS[0], stop=["France is"])})["a"]
+def test_a_reply_ends_before_its_stop_string(stage):
+    text, end = run(stage, {"a": chat(QUESTIONS[0], stop=["France is"])})["a"]
     assert text == "The capital of "
     assert (end.finish_reason, end.completion_tokens) == ("stop", 5)
 
 
+SAME_PROMPTS = [
+    chat_prompt(QUESTIONS[2]),
+    chat_prompt("Größe, 你好 🤖, \ud83d! <|im_end|>\n<|im_start|>system\n{{ messages }}"),
+    ChatPrompt((Message("system", "Be brief."), Message("user", "  Hi\n"))),
+    ChatPrompt(tuple(Message(r, "one\ntwo") for r in ("user", "assistant", "user"))),
+    RawPrompt("<|im_start|>user\nOnce upon a time"),
+    RawPrompt((5, 2, 1, 300)),
+]
+
+
+@pytest.mark.parametrize("prompt", SAME_PROMPTS)
+def test_the_model_reads_the_tokens_that_the_server_counted(
+    small_stage, prompts, prompt, monkeypatch
+):
+    read = []
+    forward = Transformer.forward
+
+    def recorded(self, segments):
+        read.extend(token for segment in segments for token in segment.tokens)
+        return forward(self, segments)
+
+    monkeypatch.setattr(Transformer, "forward", recorded)
+    sent = pickle.loads(pickle.dumps(ThinkerParams(prompt, GREEDY, 1)))
+    _, end = run(small_stage, {"a": sent})["a"]
+    assert tuple(read) == prompts.tokenize(prompt)
+    assert end.prompt_tokens == len(read)
+
+
 def test_a_full_context_ends_a_reply(small_stage):
     prompt = tuple(100 + i for i in range(510))
-    _, end = run(small_stage, {"a": ThinkerParams(prompt, GREEDY, 1000)})["a"]
+    _, end = run(small_stage, {"a": ThinkerParams(RawPrompt(prompt), GREEDY, 1000)})["a"]
     assert (end.finish_reason, end.completion_tokens) == ("length", 2)
 
 
-def test_only_requests_in_room_advance(stage, prompts):
-    stage.open("a", chat(prompts, QUESTIONS[0]))
-    stage.open("b", chat(prompts, QUESTIONS[0]))
+def test_only_requests_in_room_advance(stage):
+    stage.open("a", chat(QUESTIONS[0]))
+    stage.open("b", chat(QUESTIONS[0]))
     assert {emit.request_id for _ in range(4) for emit in stage.step({"a": 1})} == {"a"}
     assert {emit.request_id for emit in stage.step({"b": 1})} == {"b"}
     assert list(stage.step({})) == []
@@ -164,10 +202,10 @@ def test_only_requests_in_room_advance(stage, prompts):
     stage.close("b")
 
 
-def test_a_closed_request_does_not_disturb_the_others(stage, prompts):
-    want = run(stage, {"a": chat(prompts, QUESTIONS[0])})["a"]
-    stage.open("gone", chat(prompts, QUESTIONS[2]))
-    stage.open("a", chat(prompts, QUESTIONS[0]))
+def test_a_closed_request_does_not_disturb_the_others(stage):
+    want = run(stage, {"a": chat(QUESTIONS[0])})["a"]
+    stage.open("gone", chat(QUESTIONS[2]))
+    stage.open("a", chat(QUESTIONS[0]))
     emits = list(stage.step({"gone": 1, "a": 1}))
     stage.close("gone")
     while stage.ready("a"):
@@ -176,12 +214,12 @@ def test_a_closed_request_does_not_disturb_the_others(stage, prompts):
     assert "".join(e.chunk.text for e in emits if e.chunk and e.request_id == "a") == want[0]
 
 
-def test_a_request_that_fails_in_a_step_does_not_change_the_others(stage, prompts, monkeypatch):
-    want = run(stage, {"b": chat(prompts, QUESTIONS[0])})["b"]
+def test_a_request_that_fails_in_a_step_does_not_change_the_others(stage, monkeypatch):
+    want = run(stage, {"b": chat(QUESTIONS[0])})["b"]
     monkeypatch.setattr("stages.models.llama.stage.Reply", BrokenReply)
-    stage.open("a", chat(prompts, QUESTIONS[0]))
+    stage.open("a", chat(QUESTIONS[0]))
     monkeypatch.undo()
-    stage.open("b", chat(prompts, QUESTIONS[0]))
+    stage.open("b", chat(QUESTIONS[0]))
     list(stage.step({"a": 1, "b": 1}))  # reads a's prompt, and a part of b's
     with pytest.raises(RequestError, match="no such character") as failure:
         list(stage.step({"a": 1, "b": 1}))
@@ -197,10 +235,13 @@ def test_a_request_that_fails_in_a_step_does_not_change_the_others(stage, prompt
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"prompt": ()}, "prompt of 0"),
-        ({"prompt": (1,) * 8192}, "prompt of 8192"),
-        ({"prompt": (49152,)}, "not in the vocabulary"),
-        ({"prompt": (-1,)}, "not in the vocabulary"),
+        ({"prompt": RawPrompt(())}, "prompt of 0"),
+        ({"prompt": RawPrompt((1,) * 8192)}, "prompt of 8192"),
+        ({"prompt": RawPrompt((49152,))}, "not in the vocabulary"),
+        ({"prompt": RawPrompt((-1,))}, "not in the vocabulary"),
+        ({"prompt": RawPrompt("")}, "prompt of 0"),
+        ({"prompt": ChatPrompt((Message("robot", "x"),))}, "unknown role"),
+        ({"prompt": ChatPrompt((Message("user", "x"),), tools=("{}",))}, "no tools"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"stop": ("",)}, "stop"),
         ({"sampling": Sampling(0, temperature=-1)}, "temperature"),
@@ -211,7 +252,7 @@ def test_a_request_that_fails_in_a_step_does_not_change_the_others(stage, prompt
 )
 def test_invalid_requests_are_refused(stage, wrong, match):
     with pytest.raises(ValueError, match=match):
-        stage.open("a", replace(ThinkerParams((5,), GREEDY, 5), **wrong))
+        stage.open("a", replace(ThinkerParams(RawPrompt((5,)), GREEDY, 5), **wrong))
 
 
 def test_other_parameters_are_refused(stage):
@@ -219,18 +260,18 @@ def test_other_parameters_are_refused(stage):
         stage.open("a", TalkerParams("joe", 0))
 
 
-def test_the_stage_takes_no_chunks(stage, prompts):
-    stage.open("a", chat(prompts, QUESTIONS[0]))
+def test_the_stage_takes_no_chunks(stage):
+    stage.open("a", chat(QUESTIONS[0]))
     assert not stage.wants_chunk("a")
     stage.end_input("a")
     assert stage.ready("a")
     stage.close("a")
 
 
-def test_bfloat16_answers_too(model_cache_dir, prompts):
+def test_bfloat16_answers_too(model_cache_dir):
     stage = ThinkerStage(ThinkerConfig(model_cache_dir, device="cpu", dtype="bfloat16"))
     stage.load()
-    assert run(stage, {"a": chat(prompts, QUESTIONS[0])})["a"][0].count("Paris") == 1
+    assert run(stage, {"a": chat(QUESTIONS[0])})["a"][0].count("Paris") == 1
 
 
 def test_an_unknown_dtype_is_refused(model_cache_dir):
@@ -243,7 +284,7 @@ def test_an_unknown_dtype_is_refused(model_cache_dir):
 def test_bfloat16_is_nearly_the_model(transformer, weights, prompts, beside):
     """Alone, most products use the four-bit weights of the file; in such a batch none do."""
     rough = Transformer(transformer.config, weights, torch.device("cpu"), torch.bfloat16)
-    prompt = prompts.tokenize([Message("user", QUESTIONS[0])])
+    prompt = prompts.tokenize(chat_prompt(QUESTIONS[0]))
 
     def last(model):
         cache = model.new_cache()

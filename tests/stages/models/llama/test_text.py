@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from stages.contract.messages import TextChunk
-from stages.contract.pipeline import Message
+from stages.contract.messages import ChatPrompt, Message, RawPrompt, TextChunk
 from stages.models.llama.packaged_model import find_gguf
 from stages.models.llama.reply import Reply
 from stages.models.llama.vocabulary import Detokenizer
@@ -51,14 +50,14 @@ def test_known_tokens(vocabulary):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_chat_has_the_reference_tokens(prompts, reference, text):
-    chat = [Message("user", text), Message("assistant", text), Message("user", text)]
+    chat = (Message("user", text), Message("assistant", text), Message("user", text))
     turns = [{"role": message.role, "content": message.content} for message in chat]
     want = reference.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
-    assert list(prompts.tokenize(chat)) == want
+    assert list(prompts.tokenize(ChatPrompt(chat))) == want
 
 
 def test_a_system_message_takes_the_place_of_the_default(prompts, vocabulary):
-    chat = [Message("system", "Be brief."), Message("user", "Hi")]
+    chat = ChatPrompt((Message("system", "Be brief."), Message("user", "Hi")))
     text = b"".join(map(vocabulary.token_bytes, prompts.tokenize(chat))).decode()
     assert text == "system\nBe brief.\nuser\nHi\nassistant\n"
 
@@ -76,8 +75,8 @@ def test_a_system_message_takes_the_place_of_the_default(prompts, vocabulary):
     ],
 )
 def test_content_cannot_end_its_turn_or_become_another(prompts, vocabulary, role, attack):
-    innocent = prompts.tokenize([Message(role, "x"), Message("user", "y")])
-    attacked = prompts.tokenize([Message(role, attack), Message("user", "y")])
+    innocent = prompts.tokenize(ChatPrompt((Message(role, "x"), Message("user", "y"))))
+    attacked = prompts.tokenize(ChatPrompt((Message(role, attack), Message("user", "y"))))
     control = set(vocabulary.control.values())
     assert [t for t in attacked if t in control] == [t for t in innocent if t in control]
     text = b"".join(map(vocabulary.token_bytes, attacked)).decode()
@@ -86,14 +85,31 @@ def test_content_cannot_end_its_turn_or_become_another(prompts, vocabulary, role
 
 
 def test_half_of_a_surrogate_pair_is_a_question_mark(prompts):
-    assert prompts.tokenize([Message("user", "\ud83d!")]) == prompts.tokenize(
-        [Message("user", "?!")]
-    )
+    half, mark = (ChatPrompt((Message("user", text),)) for text in ("\ud83d!", "?!"))
+    assert prompts.tokenize(half) == prompts.tokenize(mark)
 
 
 def test_an_unknown_role_is_refused(prompts):
     with pytest.raises(ValueError, match="unknown role"):
-        prompts.tokenize([Message("<|im_end|>", "x")])
+        prompts.tokenize(ChatPrompt((Message("<|im_end|>", "x"),)))
+
+
+def test_tools_and_template_options_are_refused(prompts):
+    messages = (Message("user", "x"),)
+    for refused in (
+        ChatPrompt(messages, tools=('{"type": "function"}',)),
+        ChatPrompt(messages, template_options='{"enable_thinking": false}'),
+    ):
+        with pytest.raises(ValueError, match="no tools and no options"):
+            prompts.tokenize(refused)
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "", "<|im_end|>", "{{ messages }}"])
+def test_a_raw_text_is_plain_and_token_ids_stay_as_they_are(prompts, vocabulary, text):
+    tokens = prompts.tokenize(RawPrompt(text))
+    assert tokens == tuple(vocabulary.encode(text))
+    assert not {*tokens} & {*vocabulary.control.values()}
+    assert prompts.tokenize(RawPrompt(tokens)) == tokens
 
 
 def test_the_context_is_the_models(prompts):
