@@ -8,6 +8,7 @@ which the server checked them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from stages.kernels.kv_cache import KvCache
     from stages.models.llama.config import ThinkerConfig
     from stages.models.llama.vocabulary import Vocabulary
+
+# The choices of a request open one after the other, with equal prompts. To tokenize 8,000 tokens
+# takes 10 to 19 ms, as long as a step; to find them again takes 0.02 ms.
+_MAX_KEPT_PROMPTS = 4
 
 
 @dataclass(slots=True)
@@ -74,7 +79,7 @@ class ThinkerStage:
         files = prepare(self.config.cache_dir)
         settings = files.read_settings()
         prompts = SmolPrompts(files)
-        self._tokenize = prompts.tokenize
+        self._tokenize = lru_cache(_MAX_KEPT_PROMPTS)(prompts.tokenize)
         self._vocabulary = prompts.vocabulary
         self._end_tokens = frozenset(settings.end_tokens)
         self._grammars = Grammars(files.tokenizer, settings.end_tokens)

@@ -22,6 +22,7 @@ from stages.kernels.int4 import MAX_ROWS
 from stages.kernels.transformer import Transformer
 from stages.models.llama.config import ThinkerConfig
 from stages.models.llama.stage import ThinkerStage
+from stages.models.llama.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.model
 GREEDY = Sampling(0, temperature=0)
@@ -184,6 +185,23 @@ def test_the_model_reads_the_tokens_that_the_server_counted(
     _, end = run(small_stage, {"a": sent})["a"]
     assert tuple(read) == prompts.tokenize(prompt)
     assert end.prompt_tokens == len(read)
+
+
+def test_equal_prompts_are_tokenized_once(stage, monkeypatch):
+    texts = []
+    encode = Vocabulary.encode
+    monkeypatch.setattr(
+        Vocabulary, "encode", lambda self, text: texts.append(text) or encode(self, text)
+    )
+    first, *others = (chat("Is this a new question?", Sampling(seed)) for seed in range(8))
+    stage.open("0", first)
+    assert any("Is this a new question?" in text for text in texts)
+    texts.clear()
+    for n, params in enumerate(others, 1):
+        stage.open(str(n), pickle.loads(pickle.dumps(params)))
+    assert texts == []
+    for n in range(8):
+        stage.close(str(n))
 
 
 def test_a_full_context_ends_a_reply(small_stage):
