@@ -22,6 +22,7 @@ import structlog
 from orchestrator import AsyncChunkOrchestrator
 from stages.contract.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
 from stages.contract.pipeline import prewarm_fn
+from stages.contract.roles import Role
 from stages.contract.stage import Emit
 from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement, RayCluster
@@ -70,14 +71,15 @@ class Source(Null):
     def feed(self, request_id, chunk):
         """Ignore the input."""
 
-    def ready(self, request_id):
-        """Always ready."""
-        return True
+    def ready(self, request_id, credit):
+        """Whether there is credit."""
+        return credit.both > 0
 
     def step(self, credit):
         """Send as many chunks as there is credit for, or one after a pause, each with its time."""
-        for request_id, count in credit.items():
-            if self.params.speed:
+        for request_id, each in credit.items():
+            count = each.both
+            if self.params.settings:
                 threading.Event().wait(PAUSE_S)
                 count = 1
             for _ in range(min(count, self.left)):
@@ -106,9 +108,9 @@ class Sink(Null):
         """Note the end of the input."""
         self.ended = True
 
-    def ready(self, request_id):
-        """Ready once the input has ended."""
-        return self.ended
+    def ready(self, request_id, credit):
+        """Ready once the input has ended, with credit for one chunk."""
+        return self.ended and credit.both > 0
 
     def step(self, credit):
         """Report the latencies, then the end."""
@@ -122,7 +124,7 @@ class Sink(Null):
 
 async def run(orchestrator, size, count, paced):
     """Send `count` chunks. Returns the total time and the latency of each, in seconds."""
-    params = TalkerParams("", seed=size, speaker=count, speed=float(paced))
+    params = TalkerParams("", seed=size, speaker=count, settings=paced)
     began = time.perf_counter()
     async with orchestrator.stream(Request((params, params), (TextChunk(""),))) as outputs:
         texts = [o.data.text async for o in outputs if isinstance(o.data, TextChunk)]
@@ -150,7 +152,12 @@ async def measure(source_in, sink_in, connector):
     cluster = RayCluster(namespace=f"{source_in} {sink_in} {connector}")
     source = make_replicas(Placement(executor=source_in, ray=cluster), "source", Source)
     sink = make_replicas(Placement(executor=sink_in, ray=cluster), "sink", Sink)
-    handles, edges = wire([PipelineStage(source, final=False), PipelineStage(sink, final=True)])
+    handles, edges = wire(
+        [
+            PipelineStage(source, Role.TALKER, final=False),
+            PipelineStage(sink, Role.TALKER, final=True),
+        ]
+    )
     deployment = Deployment([source, sink], [], edges)
     await deployment.start(60)
     orchestrator = AsyncChunkOrchestrator(handles, {1}, prewarm_fn)

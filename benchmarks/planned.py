@@ -23,6 +23,7 @@ from orchestrator import AsyncChunkOrchestrator
 from server.cli.capacity_simulation import PlannedStage, SimulatedLoad, report, simulate
 from stages.contract.messages import AudioEnd, LatentChunk, Request, TalkerParams, TextChunk
 from stages.contract.pipeline import prewarm_fn
+from stages.contract.roles import Role
 from stages.contract.stage import Emit
 from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement
@@ -73,9 +74,9 @@ class WaitingStage:
         """Always accept a chunk."""
         return True
 
-    def ready(self, request_id):
-        """Whether there is a chunk, or the end, to send on."""
-        return bool(self._lanes[request_id]) or request_id in self._ended
+    def ready(self, request_id, credit):
+        """Whether there is credit, and a chunk or the end to send on."""
+        return credit.both > 0 and (bool(self._lanes[request_id]) or request_id in self._ended)
 
     def step(self, credit):
         """Advance the requests with the fewest chunks so far by one chunk each."""
@@ -102,7 +103,7 @@ async def measured(stages, load):
     """Run the stages for real. Returns times to first audio and gaps in ms, sorted."""
     groups = [make_replicas(Placement(replicas=s.workers), s.name, WaitingStage, s) for s in stages]
     positions = [
-        PipelineStage(group, final=group is groups[-1], max_chunks=2, max_unread=64)
+        PipelineStage(group, Role.TALKER, final=group is groups[-1], max_chunks=2, max_unread=64)
         for group in groups
     ]
     faces, edges = wire(positions)

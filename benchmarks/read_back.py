@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.held_texts import TEXTS
 from benchmarks.normalisers import canon
 from stages.contract.messages import Code2WavParams, TalkerParams, TextChunk
+from stages.contract.stage import Credit
 from stages.models.piper.code2wav import Code2WavStage
 from stages.models.piper.code2wav_config import Code2WavConfig
 from stages.models.piper.talker import TalkerStage
@@ -32,6 +33,7 @@ from stages.text.english import normalised
 from stages.text.traced import Traced
 
 RATE_HZ = 24_000
+_CREDIT = Credit(1, 1)
 RESULTS = Path(__file__).parent / "results"
 # Calls piper-tts as its README shows.
 REFERENCE = """
@@ -71,13 +73,15 @@ class Ours:
         audio, ended, done = [], False, False
         while not done:
             while not ended and self.code2wav.wants_chunk("a"):
-                for emit in self.talker.step({"a": 1}):
+                for emit in self.talker.step({"a": _CREDIT}):
                     if emit.chunk is not None:
                         self.code2wav.feed("a", emit.chunk)
                     if emit.end is not None:
                         self.code2wav.end_input("a")
                         ended = True
-            for emit in self.code2wav.step({"a": 1}) if self.code2wav.ready("a") else ():
+            for emit in (
+                self.code2wav.step({"a": _CREDIT}) if self.code2wav.ready("a", _CREDIT) else ()
+            ):
                 done = emit.end is not None
                 audio += [] if done else [emit.chunk]
         self.talker.close("a")

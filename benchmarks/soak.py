@@ -25,6 +25,7 @@ import structlog
 from server.config.settings import Settings
 from server.serve import listen, uvicorn_server
 from server.serving.service import Service
+from stages.contract.roles import Role
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
 from tests.chaos.client import post
@@ -119,7 +120,9 @@ async def run(minutes: float) -> Soak:
 
     def deploy() -> Any:
         on = Placement(executor="process")
-        deployments.append(build("embedded", BuildConfig(settings.cache_dir, on, on, on)))
+        deployments.append(
+            build(["embedded"], BuildConfig(settings.cache_dir, dict.fromkeys(Role, on)))
+        )
         return deployments[0]
 
     service = Service(settings, deploy)

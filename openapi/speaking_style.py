@@ -1,8 +1,8 @@
 """How a text is spoken: extensions of this server, the same in speech and chat requests."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from openapi.base import RequestModel, ResponseModel
 
@@ -32,7 +32,19 @@ SpeakerName = Annotated[str, BeforeValidator(_as_name, json_schema_input_type=st
 
 
 class SpeakingStyle(RequestModel):
-    """Base of requests for speech. None means the default of the voice or of the server."""
+    """Base of requests for speech. None means the default of the voice or of the server.
+
+    Unknown fields are kept for the model's family, which may have settings of its own.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    FAMILY_FIELDS: ClassVar[tuple[str, ...]] = (
+        "length_scale",
+        "noise_scale",
+        "noise_w",
+        "sentence_silence",
+    )
 
     length_scale: Annotated[
         Annotated[float, Field(ge=0.1, le=10.0)] | None, Field(description=LENGTH_SCALE)
@@ -49,6 +61,14 @@ class SpeakingStyle(RequestModel):
     speaker: Annotated[SpeakerName | None, Field(description=SPEAKER)] = None
     clean: Annotated[bool | None, Field(description=CLEAN)] = None
     captions: Annotated[bool | None, Field(description=CAPTIONS)] = False
+
+    def family_values(self) -> dict[str, object]:
+        """The fields for the model's family that are set and not at their default."""
+        return {
+            name: getattr(self, name)
+            for name in self.FAMILY_FIELDS
+            if getattr(self, name) not in (None, type(self).model_fields[name].default)
+        }
 
 
 class Unspoken(ResponseModel):

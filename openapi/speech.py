@@ -36,6 +36,8 @@ class SpeechRequest(SpeakingStyle):
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
+    FAMILY_FIELDS = (*SpeakingStyle.FAMILY_FIELDS, "speed", "language", "instructions")
+
     model: str
     input: Annotated[str, Field(description=INPUT)]
     voice: VoiceName

@@ -1,9 +1,9 @@
 """Admission: `max_running` requests run, `max_waiting` wait for a time, the rest are refused.
 
 Waiting requests start round-robin by key, and first come first served within a key. A key may
-hold its share of the waiting places (all places ÷ keys that wait); it may hold more until another
-key asks for its share. All orchestrators of a server share one admission. It is used in the event
-loop's thread only.
+queue up to its share, `max_waiting` ÷ keys that wait. If a new key makes the share smaller, the
+newest requests of keys above it are evicted when room is needed. All orchestrators of a server
+share one admission. It is used in the event loop's thread only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Moves the states of requests: one event at a time, by the table in `state.py`.
 
-Everything that can move a state arrives here as an event (`events.py`). Only this code moves
-states, it never awaits, and it runs in the event loop's thread, so no state is ever seen half
-moved. It guarantees I1 to I8 and I10 for any order of reports. What differs between the two forms
-of the orchestrator is behind `Form`.
+Everything that can move a state arrives here, as a report or as an event (`events.py`). Only this
+code moves states, it never awaits, and it runs in the event loop's thread, so no state is ever seen
+half moved. It guarantees I1 to I8 and I10 for any order of reports. What differs between the two
+forms of the orchestrator is behind `Form`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from orchestrator.aborts import Aborts
-from orchestrator.events import Aborted, Died, Event, Failed, Reported, Revived, Undrained
+from orchestrator.events import Aborted, Died, Event, Failed, Revived, Undrained
 from orchestrator.state import Verdict
 from stages.contract.channel import Channel
 from stages.contract.errors import WorkerDiedError
@@ -104,9 +104,13 @@ class Dispatcher:
         self._posted.set()
 
     def report(self, stage_id: int, output: StageOutput) -> None:
-        """Handle a stage's report at once: another task would cost each chunk a loop turn."""
-        self._events.append(Reported(stage_id, output))
-        self.dispatch()
+        """Handle a stage's report at once, after the events that came before it.
+
+        An event and another task would cost each chunk an object and a turn of the loop.
+        """
+        if self._events:
+            self.dispatch()
+        self._on_report(stage_id, output)
 
     def fail(self, request_id: str, error: Exception, stage_id: int | None = None) -> None:
         """End a request early. Nothing happens if it has ended."""
@@ -127,8 +131,6 @@ class Dispatcher:
 
     def _handle(self, event: Event) -> None:
         match event:
-            case Reported(stage_id, output):
-                self._on_report(stage_id, output)
             case Died(stage_id, cause):
                 self._on_death(stage_id, cause)
             case Revived(stage_id):
@@ -143,7 +145,7 @@ class Dispatcher:
                     self._stats.num_drain_timeouts += 1
                     self._aborts.abort_rest(state)
 
-    # One step for each kind of event.
+    # One step for each kind of event, and for reports.
 
     def _on_report(self, stage_id: int, output: StageOutput) -> None:
         state = self.states.get(output.request_id)
@@ -151,7 +153,7 @@ class Dispatcher:
             self._stats.stages[stage_id].num_dropped += 1
             return
         if output.finished:
-            self._note_stage_end(state, stage_id, "failed" if output.error else "finished")
+            self._note_stage_end(state, stage_id, _ending_of(output.error))
         if output.error is not None and not state.closing:
             if output.finished:
                 state.finished.add(stage_id)
@@ -160,7 +162,7 @@ class Dispatcher:
             self._form.handle(state, stage_id, output, self)
 
     def _on_death(self, stage_id: int, cause: Exception) -> None:
-        """A worker died. Requests that it had not finished fail; the others go on."""
+        """All workers of a stage are gone. Requests that it had not finished fail; others go on."""
         log.error("worker_died", stage=stage_id, error=repr(cause))
         self.down.add(stage_id)
         error = WorkerDiedError(f"the worker of stage {stage_id} died: {cause!r}")
@@ -192,15 +194,18 @@ class Dispatcher:
 
     def pass_gate(self, state: ReqState, stage_id: int, output: StageOutput) -> None:
         """Do with one output what the gate says."""
-        match state.admit(stage_id, output):
+        match state.verdict_on(stage_id, output):
             case Verdict.SEND:
-                state.emit(state.output(stage_id, output.data, finished=False))
+                is_end = output.finished and output.data is not None
+                state.emit(state.output(stage_id, output.data, finished=False, is_end=is_end))
             case Verdict.LAST:
                 self._finish(state)
             case Verdict.HOLD:
                 self._hold(state)
-            case verdict:  # nobody will read it
-                self._stats.stages[stage_id].num_dropped += verdict is Verdict.DROP
+            case Verdict.DROP:
+                self._stats.stages[stage_id].num_dropped += 1
+                self.consumed(state.request_id, stage_id, output.data)
+            case Verdict.NOTHING:  # nobody will read it
                 self.consumed(state.request_id, stage_id, output.data)
 
     def close(self, state: ReqState, error: Exception, stage_id: int | None) -> None:
@@ -226,7 +231,7 @@ class Dispatcher:
         state.drain_timer = loop.call_later(self._limits.drain_s, self.post, undrained)
 
     def _finish_if_done(self, state: ReqState) -> None:
-        if state.request_id in self.states and state.release() is Verdict.LAST:
+        if state.request_id in self.states and state.verdict_now() is Verdict.LAST:
             self._finish(state)
 
     def _finish(self, state: ReqState) -> None:
@@ -244,7 +249,7 @@ class Dispatcher:
             asyncio.get_running_loop().call_soon(state.record.on_end)
 
     def finish_all(self, error: Exception) -> None:
-        """Send each live request its error now. For a defect of ours: even then none hangs."""
+        """Send each live request its error now: our own code has raised, and none may hang."""
         for state in list(self.states.values()):
             state.close(error, state.last_stage)
             self._finish(state)
@@ -264,3 +269,10 @@ class Dispatcher:
             if record.all_final_at is None:
                 record.all_final_at = now
             self._stats.hold_s.observe(now - record.all_final_at)
+
+
+def _ending_of(error: Exception | None) -> Ending:
+    """How a stage ended that reported its end, or whose worker died."""
+    if error is None:
+        return "finished"
+    return "died" if isinstance(error, WorkerDiedError) else "failed"

@@ -1,20 +1,8 @@
-"""The dispatcher's events: everything that can move a request's state is one of these."""
+"""The dispatcher's events: everything that can move a request's state, except for reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from stages.contract.messages import StageOutput
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """A stage reported an output."""
-
-    stage_id: int
-    output: StageOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +45,4 @@ class Undrained:
     request_id: str
 
 
-Event = Reported | Died | Revived | Aborted | Failed | Undrained
+Event = Died | Revived | Aborted | Failed | Undrained

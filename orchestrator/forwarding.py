@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stages.contract.errors import UnavailableError
+from stages.contract.messages import To
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,12 +34,12 @@ class Forwarding:
     def handle(
         self, state: ReqState, stage_id: int, output: StageOutput, dispatcher: Dispatcher
     ) -> None:
-        """Keep the data, pass the gate, then submit the next stage if this one has finished."""
+        """Keep what is for the next stage, pass the gate, and submit that stage after the end."""
+        following = stage_id + 1
         data = state.stage_data.setdefault(stage_id, [])
-        if output.data is not None:
+        if output.data is not None and output.to is not To.CLIENT and following <= state.last_stage:
             data.append(output.data)
         dispatcher.pass_gate(state, stage_id, output)
-        following = stage_id + 1
         if not output.finished or state.closing or following > state.last_stage:
             return
         if following in dispatcher.down:

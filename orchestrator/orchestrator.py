@@ -45,7 +45,8 @@ class Orchestrator:
     makes its input from the list of what that one gave. `drain_s`: how long a stage may stay silent
     once all final stages have finished (I7). `abort_s`: how long it may take to acknowledge an
     abort; `on_silent` is called with each stage that did not. `admission` limits the requests of
-    `stream` and `group`; several orchestrators may share it.
+    `stream` and `group`; several orchestrators may share it. `roles` name the stages in
+    outputs and records.
     """
 
     _form: ClassVar[type[Forwarding | Prewarming]] = Forwarding
@@ -60,7 +61,9 @@ class Orchestrator:
         abort_s: float = 0.5,
         on_silent: Callable[[int], None] | None = None,
         admission: Admission | None = None,
+        roles: Sequence[str] = (),
     ) -> None:
+        self._roles = tuple(roles)
         self._stages = list(stages)
         self._final_stage_ids = frozenset(final_stage_ids)
         self._admission = admission
@@ -251,8 +254,18 @@ class Orchestrator:
         last, final = self._stages_of(request_id, last_stage)
         loop = asyncio.get_running_loop()
         stages = tuple(StageRecord() for _ in range(last + 1))
-        record = RequestRecord(request_id, index, loop.time(), final, stages)
-        state = ReqState(request_id, prompt, last, final, emit, record, ticket=ticket, index=index)
+        record = RequestRecord(request_id, index, loop.time(), final, stages, self._roles)
+        state = ReqState(
+            request_id,
+            prompt,
+            last,
+            final,
+            emit,
+            record,
+            ticket=ticket,
+            index=index,
+            roles=self._roles,
+        )
         self._dispatcher.add(state)
         if deadline_s is not None:
             error = DeadlineError(f"the request ran longer than {deadline_s:g} s")
@@ -294,6 +307,7 @@ class AsyncChunkOrchestrator(Orchestrator):
         abort_s: float = 0.5,
         on_silent: Callable[[int], None] | None = None,
         admission: Admission | None = None,
+        roles: Sequence[str] = (),
     ) -> None:
         super().__init__(
             stages,
@@ -303,4 +317,5 @@ class AsyncChunkOrchestrator(Orchestrator):
             abort_s=abort_s,
             on_silent=on_silent,
             admission=admission,
+            roles=roles,
         )

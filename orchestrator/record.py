@@ -45,6 +45,7 @@ class RequestRecord:
     added_at: float
     final: frozenset[int]
     stages: tuple[StageRecord, ...]
+    roles: tuple[str, ...] = ()  # of the stages, where they have roles
     all_final_at: float | None = None
     held: bool = False
     closed_at: float | None = None  # it began to end early (error, abort or deadline)

@@ -1,11 +1,12 @@
 """A request's state and the gate: what the client gets, and when its last output goes out.
 
-The transition table is `ReqState.admit`. It is pure: it moves this one state, says
-what to do, and never waits. Only the dispatcher calls it, so a request has one owner.
+The transition table is `ReqState.verdict_on`. It is pure: it moves this one state, says what to do,
+and never waits. Only the dispatcher calls it, so a request has one owner.
 
     running ──all final, not all done──> holding (`pending_final`) ──all done──> gone
     running ──all final and all done───────────────────────────────────────────> gone
-    either  ──error, abort, deadline──> closing (`pending_final`: error) ──all done──> gone
+    either  ──error, abort──> closing (`pending_final` is the error) ──all done──────> gone
+    running ──deadline──────> closing (a holding request has its drain time instead)
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
+
+from stages.contract.messages import To
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 class OrchOutput:
     """What the client side gets. `finished` is True on exactly one output, the request's last.
 
-    `index` is the request's number in its group; 0 for a single request.
+    `index` is the request's number in its group; 0 for a single request. `role` is the stage's, if
+    the stages have roles. `is_end` is True if `data` is what the stage reports at its end.
     """
 
     request_id: str
@@ -36,6 +40,8 @@ class OrchOutput:
     finished: bool
     error: Exception | None = None
     index: int = 0
+    role: str = ""
+    is_end: bool = False
 
 
 class Verdict(Enum):
@@ -44,7 +50,7 @@ class Verdict(Enum):
     SEND = auto()  # to the client, with finished=False
     LAST = auto()  # send `pending_final`, then remove the state
     HOLD = auto()  # this output became `pending_final`, which waits for the other stages
-    NOTHING = auto()
+    NOTHING = auto()  # it is not for the client
     DROP = auto()  # the terminal is built already: do not send it, count it
 
 
@@ -68,6 +74,7 @@ class ReqState:
     stage_data: dict[int, list[Any]] = field(default_factory=dict)  # first form only
     ticket: Ticket | None = None  # its place among the running requests
     index: int = 0  # in its group
+    roles: tuple[str, ...] = ()  # of the stages, where they have roles
 
     @property
     def all_final(self) -> bool:
@@ -79,20 +86,21 @@ class ReqState:
         """Every stage that was submitted has finished."""
         return self.submitted <= self.finished
 
-    def admit(self, stage_id: int, output: StageOutput) -> Verdict:
+    def verdict_on(self, stage_id: int, output: StageOutput) -> Verdict:
         """Pass one output through the gate (the table of the gate in docs/architecture.md)."""
         if output.finished:
             self.finished.add(stage_id)
         if stage_id not in self.final or self.closing:
-            return self.release()
+            return self.verdict_now()
         if self.pending_final is not None:
             return Verdict.DROP
         if not self.all_final:
-            return Verdict.SEND
-        self.pending_final = self.output(stage_id, output.data, finished=True)
+            return Verdict.NOTHING if output.to is To.NEXT else Verdict.SEND
+        data = None if output.to is To.NEXT else output.data
+        self.pending_final = self.output(stage_id, data, finished=True, is_end=data is not None)
         return Verdict.LAST if self.all_done else Verdict.HOLD
 
-    def release(self) -> Verdict:
+    def verdict_now(self) -> Verdict:
         """LAST if the terminal is built and all stages have finished, otherwise NOTHING."""
         ready = self.pending_final is not None and self.all_done
         return Verdict.LAST if ready else Verdict.NOTHING
@@ -103,10 +111,19 @@ class ReqState:
         self.pending_final = self.output(stage_id, None, finished=True, error=error)
 
     def output(
-        self, stage_id: int, data: Any, *, finished: bool, error: Exception | None = None
+        self,
+        stage_id: int,
+        data: Any,
+        *,
+        finished: bool,
+        error: Exception | None = None,
+        is_end: bool = False,
     ) -> OrchOutput:
         """An output of this request."""
-        return OrchOutput(self.request_id, stage_id, data, finished, error, self.index)
+        role = self.roles[stage_id] if self.roles else ""
+        return OrchOutput(
+            self.request_id, stage_id, data, finished, error, self.index, role, is_end
+        )
 
     def cancel_timers(self) -> None:
         """Stop all timers of this request."""

@@ -13,7 +13,8 @@ from server.encoding.pcm import BYTES_PER_S, pcm
 from server.operations.shared.captions import webvtt
 from server.operations.speech.plan import plan_speech
 from server.serving.outputs import Outputs
-from stages.contract.messages import AudioChunk, TalkerParams, TextChunk
+from stages.contract.messages import TalkerParams, TextChunk
+from stages.contract.roles import Role
 from stages.text.markup import cleaned
 from stages.text.traced import Traced
 
@@ -70,20 +71,18 @@ async def speak_locally(
         )
         plan = plan_speech(service, body)
         request, speech = plan.request, LocalSpeech(_spoken_text(plan))
-        stream = plan.served.runner.stream(
-            request, last_stage=request.last_stage, deadline_s=plan.deadline_s
-        )
+        stream = plan.pipeline.runner.stream(request, deadline_s=plan.deadline_s)
         async with stream as source:
-            async for data in Outputs(source):
-                if isinstance(data, AudioChunk):
-                    speech.pcm += (samples := pcm(data))
-                    speech.captions += data.captions
+            async for output in Outputs(source):
+                if output.role == Role.CODE2WAV and not output.is_end:
+                    speech.pcm += (samples := pcm(output.data))
+                    speech.captions += output.data.captions
                     on_samples(samples)
         return speech
 
 
 def _speech_model(service: Service) -> str:
-    return next(served.pipeline.model_id for served in service.models if not served.chats)
+    return next(served.model_id for served in service.models if served.speech is not None)
 
 
 def _spoken_text(plan: SpeechPlan) -> Traced:

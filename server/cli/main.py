@@ -23,6 +23,8 @@ COMMANDS = {
     "chat": "chat with a model that answers in text and voice",
     "voices": "list the voices, or download another one",
     "models": "list the models and their voices",
+    "weights": "fetch and check the files that the models need",
+    "memory": "show how much memory the models will take, before loading them",
     "bench": "send a short load to a server and measure latency, gaps and throughput",
     "selftest": "check the responses of any server with an OpenAI-compatible API",
     "trace": "download a request's timeline from a server, for Perfetto",

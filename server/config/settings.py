@@ -220,7 +220,7 @@ class Settings(BaseModel):
     """The maximum time in which a request's body must arrive."""
 
     ping_s: Seconds = 10.0
-    """A stream of events that is silent for this time sends a comment, again and again."""
+    """How often a stream of events sends a comment, so that proxies keep the connection open."""
 
     start_s: Seconds = 300.0
     """The maximum time for a stage to start."""

@@ -59,7 +59,9 @@ def load(given: Mapping[str, object], file: Path | None = None) -> LoadedSetting
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = _name_at(first["loc"])
-        raise SettingsError(f"setting {name}: {first['msg']} (from {origins[name]})") from error
+        raise SettingsError(
+            f"setting {name}: {first['msg'].removeprefix('Value error, ')} (from {origins[name]})"
+        ) from error
 
 
 def default_file() -> Path:

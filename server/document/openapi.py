@@ -21,9 +21,7 @@ from server.http.auth import OPEN_PATHS
 from server.observe import Observer
 from server.routes.description.errors import ERROR_EXAMPLES
 from server.routes.description.operations import BODY_MODELS, STREAM_MODELS
-from server.serving.service import Service
-from stages.models.registry import build
-from stages.runtime.placement import BuildConfig
+from server.serving.deploy import build_service
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -38,9 +36,7 @@ MODELS: tuple[tuple[tuple[type[BaseModel], ...], JsonSchemaMode], ...] = (
 
 def document() -> dict[str, Any]:
     """The document as JSON values, with the body and stream models that FastAPI does not see."""
-    settings = Settings()
-    config = BuildConfig(settings.cache_dir)
-    service = Service(settings, lambda: build("fake", config))
+    service = build_service(Settings(model=("fake",)))
     spec = create_api(service, Observer(service, VERSION)).openapi()
     schemas = spec["components"]["schemas"]
     for models, mode in MODELS:

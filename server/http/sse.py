@@ -1,8 +1,8 @@
 """Server-sent events: how events are framed, pings, and how a stream reports a failure.
 
 Events have only `data:` lines, LF and no `id:`. They have `event:` only where the contract of the
-endpoint has it. OpenAI's own clients fail on anything else. In silence a comment is sent as a ping,
-also before the first event. The headers are sent with the first event or the first ping.
+endpoint has it. OpenAI's own clients fail on anything else. A comment is sent from time to time as
+a ping, also before the first event. The headers are sent with the first event or the first ping.
 """
 
 from __future__ import annotations

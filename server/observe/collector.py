@@ -15,6 +15,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from server.observe import metric_names as specs
+from stages.contract.histogram import sum_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,23 +62,27 @@ class ServiceCollector(Collector):
         yield _gauge(specs.BUILD, [((self._version,), 1)])
 
     def _gates(self) -> Iterator[Metric]:
-        of_models = [(one.pipeline.model_id, one.stats) for one in self._service.running_models]
-        holds = [((model,), stats.hold_s.counts) for model, stats in of_models]
+        models = self._service.running_models
+        holds = [((one.model_id,), sum_of(one.hold_s())) for one in models]
         yield _histogram(specs.GATE_HOLD, holds)
-        timeouts = [((model,), stats.num_drain_timeouts) for model, stats in of_models]
+        timeouts = [((one.model_id,), one.num_drain_timeouts) for one in models]
         yield _counter(specs.DRAIN_TIMEOUTS, timeouts)
 
     def _late_and_aborted(self) -> Iterator[Metric]:
         stages = [
-            ((one.pipeline.model_id, name), stage)
+            ((one.model_id, str(role)), one.stage_stats(role))
             for one in self._service.running_models
-            for name, stage in zip(one.pipeline.stage_names, one.stats.stages, strict=True)
+            for role in one.roles
         ]
-        yield _counter(specs.DROPPED, [(labels, stage.num_dropped) for labels, stage in stages])
-        yield _counter(specs.ABORTS, [(labels, stage.num_aborts) for labels, stage in stages])
-        abort_s = [(labels, stage.abort_s.counts) for labels, stage in stages]
+        dropped = [(labels, sum(one.num_dropped for one in stats)) for labels, stats in stages]
+        yield _counter(specs.DROPPED, dropped)
+        aborts = [(labels, sum(one.num_aborts for one in stats)) for labels, stats in stages]
+        yield _counter(specs.ABORTS, aborts)
+        abort_s = [
+            (labels, sum_of(one.abort_s.counts for one in stats)) for labels, stats in stages
+        ]
         yield _histogram(specs.ABORT_S, abort_s)
-        silent = [(labels, stage.num_silent) for labels, stage in stages]
+        silent = [(labels, sum(one.num_silent for one in stats)) for labels, stats in stages]
         yield _counter(specs.SILENT_ABORTS, silent)
 
     def _workers(self) -> Iterator[Metric]:

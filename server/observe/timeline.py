@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from server.observe.player import BUFFER_S
 from stages.contract.jitter_buffer import JitterBuffer
-from stages.contract.messages import AudioChunk, TextChunk, TextEnd
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,6 @@ class Timeline:
     received_at: float = field(init=False)
     received_unix_s: float = field(default_factory=time.time)
     model: str = UNKNOWN
-    stage_names: Sequence[str] = ()
     body: dict[str, Any] | None = None  # only with the setting `log_texts`
     queued_at: float | None = None  # when it asked for its places
     admitted_at: float | None = None
@@ -102,24 +101,27 @@ class Timeline:
 
     def note_output(self, output: OrchOutput) -> None:
         """The stages emitted an output for the client."""
-        data = output.data
-        if isinstance(data, AudioChunk):
+        data, role = output.data, output.role
+        if data is None:  # the request failed
+            return
+        if output.is_end:
+            if role == Role.THINKER:
+                self._tokens[output.index] = data.completion_tokens
+                self.prompt_tokens += data.prompt_tokens
+                self.cached_tokens += data.cached_tokens
+        elif role == Role.CODE2WAV:
             self.last_audio_at = self._now_s()
             if self.first_audio_at is None:
                 self.first_audio_at = self.last_audio_at
             self.audio_s += len(data.samples) / data.rate_hz
-        elif isinstance(data, TextChunk):
+        elif role == Role.THINKER:
             if self.first_token_at is None:
                 self.first_token_at = self._now_s()
             self._tokens[output.index] = self._tokens.get(output.index, 0) + data.num_tokens
-        elif isinstance(data, TextEnd):
-            self._tokens[output.index] = data.completion_tokens
-            self.prompt_tokens += data.prompt_tokens
-            self.cached_tokens += data.cached_tokens
 
     def note_written(self, output: OrchOutput) -> None:
         """An output of a streamed response was written to the socket."""
-        if isinstance(output.data, AudioChunk):
+        if output.role == Role.CODE2WAV and not output.is_end:
             if (buffer := self.jitter_buffers.get(output.index)) is None:
                 buffer = self.jitter_buffers[output.index] = JitterBuffer(BUFFER_S)
             buffer.push(len(output.data.samples) / output.data.rate_hz, self._now_s())
@@ -147,7 +149,6 @@ def note_body(request: Request, service: Service, body: BaseModel, model: str) -
     """
     timeline: Timeline = request.scope[TIMELINE]
     if (served := service.find(model)) is not None:
-        timeline.model = served.pipeline.model_id
-        timeline.stage_names = served.pipeline.stage_names
+        timeline.model = served.model_id
     if service.settings.log_texts:
         timeline.body = body.model_dump(mode="json", exclude_unset=True)

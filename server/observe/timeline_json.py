@@ -63,7 +63,7 @@ def _stage(timeline: Timeline, record: RequestRecord, k: int) -> dict[str, Any]:
     ms, stage = timeline.since_received_ms, record.stages[k]
     return {
         "stage": k,
-        "name": timeline.stage_names[k],
+        "name": record.roles[k],
         "final": k in record.final,
         "submitted_ms": ms(stage.submitted_at),
         **_work(timeline, stage),

@@ -73,9 +73,7 @@ class Traces:
             for k, stage in enumerate(record.stages):
                 if stage.submitted_at is not None:
                     started_at = _unix_ns(timeline, stage.submitted_at)
-                    child = self._tracer.start_span(
-                        timeline.stage_names[k], context, start_time=started_at
-                    )
+                    child = self._tracer.start_span(record.roles[k], context, start_time=started_at)
                     _end_stage_span(child, timeline, record, stage)
         assert timeline.ended_at is not None
         span.end(_unix_ns(timeline, timeline.ended_at))

@@ -11,7 +11,7 @@ from server.http.json_response import wire_response
 from server.routes.description.errors import ERRORS
 from server.serving.served import ServedModel
 from server.serving.service import Service
-from stages.contract.pipeline import VoiceSpec
+from stages.contract.model import VoiceSpec
 
 OWNER = "nano-vllm-omni"
 
@@ -34,7 +34,9 @@ def model_routes(service: Service) -> APIRouter:
     @router.get("/v1/audio/models", response_model=SpeechModelList)
     async def list_speech_models() -> Response:
         """Every model name that a speech request may use."""
-        models = _models(service, [served for served in service.models if not served.chats])
+        models = _models(
+            service, [served for served in service.models if served.speech is not None]
+        )
         return wire_response(SpeechModelList(object="list", models=models, data=models))
 
     @router.get("/v1/audio/voices", response_model=VoiceList | list[str])
@@ -64,7 +66,7 @@ def all_voices(service: Service) -> list[Voice]:
     for served in service.models:
         for voice in served.voices.known:
             earlier = voices.get(voice.name)
-            models = [*(earlier.models if earlier else ()), served.pipeline.model_id]
+            models = [*(earlier.models if earlier else ()), served.model_id]
             voices[voice.name] = _voice(voice, served, models, service.created)
     return list(voices.values())
 

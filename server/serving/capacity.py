@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from stages.contract.messages import AudioChunk
-from stages.contract.pipeline import DEFAULT_MAX_RUNNING
+from stages.contract.model import DEFAULT_MAX_RUNNING
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from server.serving.served import ServedModel
+    from server.serving.served import ServedModel, ServedPipeline
     from stages.contract.messages import Request
 
 log = structlog.get_logger(__name__)
@@ -33,11 +33,12 @@ TRIAL_S = 2.0
 
 async def choose_max_running(models: Sequence[ServedModel]) -> int:
     """The `max_running` of a server of `models`. Raises the error of a sample that fails."""
-    if len(models) > 1 or models[0].pipeline.sample is None:
-        return DEFAULT_MAX_RUNNING
+    speech, sample = models[0].speech, models[0].model.sample
+    if len(models) > 1 or sample is None or speech is None:
+        return min(each.model.max_running for each in models)
     rate = 0.0
     for _ in range(MAX_TRIALS):
-        rate = max(rate, await audio_s_per_s(models[0], models[0].pipeline.sample))
+        rate = max(rate, await audio_s_per_s(speech, sample))
         if max_running_at(rate) >= DEFAULT_MAX_RUNNING:
             break
     log.info("places_measured", max_running=max_running_at(rate), audio_s_per_s=round(rate, 1))
@@ -50,16 +51,16 @@ def max_running_at(rate: float) -> int:
 
 
 async def audio_s_per_s(
-    served: ServedModel, sample: Request, clock: Callable[[], float] = time.perf_counter
+    speech: ServedPipeline, sample: Request, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Seconds of audio per second of several samples together, within `TRIAL_S` at most."""
     began_s = clock()
     audio_s = 0.0
     with anyio.move_on_after(TRIAL_S):
-        async with served.open((sample,) * NUM_SAMPLES, 2 * TRIAL_S, "")() as outputs:
+        async with speech.open((sample,) * NUM_SAMPLES, 2 * TRIAL_S, "")() as outputs:
             async for output in outputs:
                 if output.error is not None:
                     raise output.error
-                if isinstance(output.data, AudioChunk):
+                if output.role == Role.CODE2WAV and not output.is_end:
                     audio_s += len(output.data.samples) / output.data.rate_hz
     return audio_s / (clock() - began_s)

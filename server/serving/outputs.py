@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from orchestrator import OrchOutput, OutputStream
@@ -42,10 +42,9 @@ class Runner(Protocol):
 
 
 class Outputs:
-    """The data of a request's outputs, in order. Asking for the next one consumes the one before.
+    """The outputs of a call's requests, in order. Asking for the next one consumes the one before.
 
-    Iterate over it for the data alone, or over `of_group` for whole outputs, but not both. Ends
-    after the last terminal, and only then. Raises the error of a request that failed, and
+    Ends after the last terminal, and only then. Raises the error of a request that failed, and
     RuntimeError if the outputs stop without a terminal.
     """
 
@@ -56,7 +55,7 @@ class Outputs:
     def __aiter__(self) -> Outputs:
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> OrchOutput:
         try:
             output = await anext(self._source)
         except StopAsyncIteration:
@@ -66,10 +65,4 @@ class Outputs:
         if output.error is not None:
             raise output.error
         self._last = output
-        return output.data
-
-    async def of_group(self) -> AsyncGenerator[OrchOutput]:
-        """Whole outputs: `index` is the request's number, `finished` marks its terminal."""
-        async for _ in self:
-            assert self._last is not None
-            yield self._last
+        return output

@@ -20,16 +20,19 @@ from orchestrator import Admission, AsyncChunkOrchestrator, Patience, Supervisor
 from server.errors import UnknownModelError
 from server.exception_groups import ungrouped
 from server.serving.capacity import choose_max_running
-from server.serving.served import ServedModel
+from server.serving.names import assign_aliases
+from server.serving.served import ServedModel, ServedPipeline
 from server.serving.voices import voices_of
 from stages.contract.errors import StartError, UnavailableError
-from stages.contract.pipeline import DEFAULT_MAX_RUNNING, prewarm_fn
+from stages.contract.model import DEFAULT_MAX_RUNNING
+from stages.contract.pipeline import prewarm_fn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from server.config.settings import Settings
     from server.serving.served import ServedDeployment, ServedStage, ServedWorker
+    from stages.contract.model import ModelSpec
     from stages.contract.pipeline import Pipeline
 
 log = structlog.get_logger(__name__)
@@ -96,10 +99,10 @@ class Service:
     async def reload_voices(self) -> None:
         """Read the lists of voices again. Raises UnavailableError while models are loading."""
         for served in self.models:
-            if (find := served.pipeline.find_voices) is not None:
+            if (find := served.model.find_voices) is not None:
                 voices = voices_of(await anyio.to_thread.run_sync(find), self.settings.voice)
                 self._served = tuple(
-                    replace(one, voices=voices) if one.pipeline is served.pipeline else one
+                    replace(one, voices=voices) if one.model is served.model else one
                     for one in self._served
                 )
 
@@ -135,27 +138,44 @@ class Service:
         deployment = self._deployment = await anyio.to_thread.run_sync(self._deploy)
         stack.push_async_callback(_shielded, deployment.stop)
         await anyio.lowlevel.checkpoint()  # if it was cancelled meanwhile, load nothing
+        aliases = assign_aliases(deployment.models, self.settings.aliases)
+        self._check_voice(deployment.models)
         await deployment.start(self.settings.start_s)
-        self._check_voice(deployment.pipelines)
         patience = Patience(start_s=self.settings.start_s)
         supervisor = Supervisor(self.workers, patience)
-        served = tuple([await self._serve(p, supervisor, stack) for p in deployment.pipelines])
+        served = tuple(
+            [
+                await self._serve(model, aliases[model.model_id], supervisor, stack)
+                for model in deployment.models
+            ]
+        )
         if self.settings.max_running is None:
             self.admission.max_running = await choose_max_running(served)
         self._served = served
-        log.debug("models_are_up", models=[one.pipeline.model_id for one in self._served])
+        log.debug("models_are_up", models=[one.model_id for one in self._served])
         return supervisor
 
-    def _check_voice(self, pipelines: tuple[Pipeline, ...]) -> None:
+    def _check_voice(self, models: Sequence[ModelSpec]) -> None:
         """Raise StartError if no model has the default voice of the settings."""
-        names = sorted({voice.name for pipeline in pipelines for voice in pipeline.voices})
+        names = sorted({voice.name for model in models for voice in model.voices})
         voice = self.settings.voice
         if voice and voice not in names:
             raise StartError(f"no such voice: {voice!r}; there are {', '.join(names)}")
 
     async def _serve(
-        self, pipeline: Pipeline, supervisor: Supervisor, stack: AsyncExitStack
+        self,
+        model: ModelSpec,
+        aliases: tuple[str, ...],
+        supervisor: Supervisor,
+        stack: AsyncExitStack,
     ) -> ServedModel:
+        pipelines = [await self._run_pipeline(each, supervisor, stack) for each in model.pipelines]
+        voices = voices_of(model.voices, self.settings.voice)
+        return ServedModel(model, aliases, tuple(pipelines), voices)
+
+    async def _run_pipeline(
+        self, pipeline: Pipeline, supervisor: Supervisor, stack: AsyncExitStack
+    ) -> ServedPipeline:
         orchestrator = AsyncChunkOrchestrator(
             pipeline.handles,
             pipeline.final_stage_ids,
@@ -164,12 +184,12 @@ class Service:
                 pipeline.handles[stage_id].unacknowledged
             ),
             admission=self.admission,
+            roles=pipeline.roles,
         )
         await orchestrator.start()
         self._orchestrators.append(orchestrator)
         stack.push_async_callback(_shielded, orchestrator.shutdown)
-        voices = voices_of(pipeline.voices, self.settings.voice)
-        return ServedModel(pipeline, orchestrator, voices, orchestrator.stats)
+        return ServedPipeline(pipeline, orchestrator, orchestrator.stats)
 
 
 async def _shielded(stop: Callable[[], Awaitable[None]]) -> None:

@@ -9,7 +9,7 @@ from openapi.problems import Problem
 from server.errors import RefusedError
 
 if TYPE_CHECKING:
-    from stages.contract.pipeline import Pipeline, VoiceSpec
+    from stages.contract.model import VoiceSpec
 
 OPENAI_VOICES = (
     "alloy",
@@ -75,14 +75,6 @@ def check_language(voice: VoiceSpec, language: str | None) -> None:
         named = ", ".join(f"'{tag}'" for tag in spoken)
         message = f"Invalid 'language': voice '{voice.name}' speaks {named} only."
         raise RefusedError(Problem(message, "language", "unsupported_value"))
-
-
-def language_name(pipeline: Pipeline, voice: VoiceSpec, language: str | None) -> str:
-    """The model's own name for `language`, or else for the voice's language.
-
-    Empty if the model has no name for it, and detects the language from the text.
-    """
-    return pipeline.language_names.get(_primary(language or voice.language), "")
 
 
 def _primary(tag: str) -> str:

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
+from operator import add
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,11 @@ class HistogramCounts:
     def cumulative(self) -> tuple[int, ...]:
         """The number of values up to each bound, then the number of all values."""
         return tuple(accumulate(self.bucket_counts))
+
+
+def sum_of(counts: Iterable[HistogramCounts]) -> HistogramCounts:
+    """The counts of at least one histogram, added up."""
+    return reduce(add, counts)
 
 
 class Histogram:

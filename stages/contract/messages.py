@@ -11,10 +11,19 @@ All ranges exclude their end. Offsets into text count code points.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Flag, auto
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+class To(Flag):
+    """Who a chunk is for: the client, the next stage, or both."""
+
+    CLIENT = auto()
+    NEXT = auto()
+    BOTH = CLIENT | NEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +31,19 @@ class StageOutput:
     """One report of a stage to the orchestrator (the control path).
 
     `finished` is true in the last report of the stage. `error` is set if the stage failed for this
-    request; then `data` is None and `finished` is true.
+    request; then `data` is None and `finished` is true. `to` says who `data` is for.
     """
 
     request_id: str
     data: Any
     finished: bool
     error: Exception | None = None
+    to: To = To.BOTH
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """How it is pickled. A process sends one for each chunk, and this is faster."""
+        fields = (self.request_id, self.data, self.finished, self.error)
+        return StageOutput, fields if self.to is To.BOTH else (*fields, self.to)
 
 
 OUTPUT_RATE_HZ = 24_000  # All audio that leaves a pipeline has this rate, as OpenAI's pcm has.
@@ -114,30 +129,21 @@ class VoiceFile:
 class TalkerParams:
     """How to speak.
 
-    - `speed` divides durations. A scale of None has the voice's default.
-    - `sentence_silence_s` is the pause after each sentence; None is the default pause.
     - `speaker` is a speaker's number, for voices with several.
     - `clean` removes markup; `code_announcement` is spoken for each block of code (empty: nothing).
     - `captions` asks for a `Caption` of each piece.
     - `file` is the voice's file; None if the stage was started with the voice.
-    - `language` (a name that the model knows; empty: guess from the text) and `instructions` (a
-      description of the delivery) are for models that accept them.
+    - `settings` are the family's own (see `request_settings.py`); None is its defaults.
     """
 
     voice: str
     seed: int
-    speed: float = 1.0
-    noise_scale: float | None = None
-    noise_w: float | None = None
-    length_scale: float | None = None
-    sentence_silence_s: float | None = None
+    settings: Any = None
     speaker: int = 0
     clean: bool = True
     code_announcement: str = ""
     captions: bool = False
     file: VoiceFile | None = None
-    language: str = ""
-    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from stages.contract.errors import RequestError
+from stages.contract.messages import To
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,12 +24,29 @@ if TYPE_CHECKING:
 class Emit:
     """One result of a step for one request: a chunk, or the end, after which nothing follows.
 
-    With neither, it only reports that the step worked for the request.
+    With neither, it only reports that the step worked for the request. `to` says who the chunk is
+    for. Nobody gets a chunk for a client that does not see this stage. The end is for both.
     """
 
     request_id: str
     chunk: Chunk | None = None
     end: StageEnd | None = None
+    to: To = To.BOTH
+
+
+class Credit(NamedTuple):
+    """How many more chunks a request may emit: for the client, and for the next stage.
+
+    A chunk for both takes one of each.
+    """
+
+    client: int
+    next: int
+
+    @property
+    def both(self) -> int:
+        """How many chunks for both it may emit."""
+        return min(self.next, self.client)
 
 
 class Stage(Protocol):
@@ -58,19 +76,20 @@ class Stage(Protocol):
     def wants_chunk(self, request_id: str) -> bool:
         """Whether the stage can take another chunk now. False holds back the stage before."""
 
-    def ready(self, request_id: str) -> bool:
-        """Whether `step` could advance the request with the input that it has.
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether `step` could advance the request with the input and the credit that it has.
 
-        The worker asks again after each call for this request, and when another request ends or
-        closes. A stage that can run only some of its requests may therefore let others wait.
+        A stage whose chunks are all for both looks at `credit.both`. The worker asks again after
+        each call for this request, when its credit grows, and when another request ends or closes.
+        A stage that can run only some of its requests may therefore let others wait.
         """
 
-    def step(self, credit: Mapping[str, int]) -> Iterable[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterable[Emit]:
         """Advance the requests in `credit` that the stage chooses, in about 100 ms at most.
 
-        `credit` holds the ready requests and how many chunks each may emit in this step (at least
-        1); an end needs no credit. Raising RequestError fails that request; what was yielded before
-        it counts, and the other requests stay as they are. Any other exception ends the worker.
+        `credit` holds the ready requests and how many chunks each may emit in this step. The end
+        needs no credit. Raising RequestError fails that request; what was yielded before it counts,
+        and the other requests stay as they are. Any other exception ends the worker.
         """
 
     def close(self, request_id: str) -> None:

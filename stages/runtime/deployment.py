@@ -20,7 +20,8 @@ from stages.runtime.worker.edges import Position
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stages.contract.pipeline import Pipeline
+    from stages.contract.model import ModelSpec
+    from stages.contract.roles import Role
     from stages.runtime.connectors.contract import Edge
     from stages.runtime.executors.executor import Executor
     from stages.runtime.replicas import StageWorkers
@@ -35,6 +36,7 @@ class PipelineStage:
     """
 
     stage: StageWorkers
+    role: Role
     final: bool
     max_unread: int = 8
     max_chunks: int = 8
@@ -71,23 +73,25 @@ def make_edge(sender: Executor, receiver: Executor, max_chunks: int) -> Edge:
     kinds = {sender.kind, receiver.kind}
     if kinds == {"thread"}:
         return MemoryConnector(name, max_chunks)
-    if "ray" not in kinds:
+    if kinds <= {"thread", "process"}:
         return SharedMemoryEdge.create(name, max_chunks)
+    if "ray" not in kinds:
+        raise ValueError(f"there is no edge between workers that run in {sorted(kinds)}")
     from stages.runtime.executors.ray_executor import make_remote_edge  # an extra
 
     return make_remote_edge(name, sender, receiver, max_chunks)
 
 
 class Deployment:
-    """All that one server process runs: stages, the pipelines that use them, and their edges."""
+    """All that one server process runs: models, the stages that they use, and their edges."""
 
     def __init__(
         self,
         stages: Sequence[StageWorkers],
-        pipelines: Sequence[Pipeline],
+        models: Sequence[ModelSpec],
         edges: Sequence[Edge],
     ) -> None:
-        self.pipelines = tuple(pipelines)
+        self.models = tuple(models)
         self.stages = tuple(stages)
         self.workers = tuple(worker for stage in stages for worker in stage.workers)
         self._edges = tuple(edges)

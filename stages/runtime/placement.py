@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stages.contract.pipeline import DEFAULT_MAX_RUNNING
+from stages.contract.model import DEFAULT_MAX_RUNNING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from stages.contract.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +28,15 @@ class Placement:
     """Where a stage runs, and on what.
 
     `device` is `auto`, `cpu` or `cuda:N`. `dtype` is `auto`, `float32` or `bfloat16`; the talker of
-    Piper voices always computes in float32. `replicas` workers share the stage's requests. Each is
-    run by an `executor`: `thread`, `process` or `ray`. On Ray, each worker gets `gpus` of a node in
-    the cluster `ray`, and `cpus` if that cluster is not a local one.
+    Piper voices always computes in float32. `replicas` workers share the stage's requests; None is
+    as many as the model's family says. Each is run by an `executor`: `thread`, `process` or `ray`.
+    On Ray, each worker gets `gpus` of a node in the cluster `ray`, and `cpus` if that cluster is
+    not a local one.
     """
 
     device: str = "auto"
     dtype: str = "auto"
-    replicas: int = 1
+    replicas: int | None = None
     executor: str = "thread"
     cpus: float = 1.0
     gpus: float = 0.0
@@ -50,12 +54,14 @@ class BuildConfig:
     """
 
     cache_dir: Path
-    thinker: Placement = Placement()
-    talker: Placement = Placement()
-    code2wav: Placement = Placement()
+    placements: Mapping[Role, Placement] = field(default_factory=dict)
     phonemizer: str = "auto"
     voices_dir: Path | None = None
     voice: str = ""
     max_loaded_voices: int = 8
     recordings_dir: Path | None = None
     max_running: int = DEFAULT_MAX_RUNNING
+
+    def placement(self, role: Role) -> Placement:
+        """Where the stages of a role run."""
+        return self.placements.get(role, Placement())

@@ -31,10 +31,13 @@ class StageWorkers:
 
 
 def make_replicas(
-    placement: Placement, name: str, stage: Callable[..., Stage], *args: object
+    placement: Placement, name: str, stage: Callable[..., Stage], *args: object, default: int = 1
 ) -> StageWorkers:
-    """A worker for each replica. Their names are `name`, or `name-0`, `name-1`, ... if several."""
-    executor, count = _executor(placement), placement.replicas
+    """A worker for each replica. Their names are `name`, or `name-0`, `name-1`, ... if several.
+
+    `default` is the number of replicas if the placement does not say.
+    """
+    executor, count = _executor(placement), placement.replicas or default
     names = [name] if count == 1 else [f"{name}-{n}" for n in range(count)]
     return StageWorkers(name, tuple(executor(each, stage, *args) for each in names))
 

@@ -5,6 +5,7 @@ A model that is complete in the cache loads without a network. Torch-free.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -66,3 +67,13 @@ def _missing(folder: Path, needed: Sequence[str]) -> list[str]:
     return [
         names for names in needed if not any((folder / name).is_file() for name in names.split("|"))
     ]
+
+
+def published_sha256(path: Path) -> str:
+    """The hash that the hub has of a large file in its cache; "" for small and for local files.
+
+    The cache keeps large files under their SHA-256 and links to them (huggingface-hub's guide,
+    "Understand caching").
+    """
+    name = path.resolve().name
+    return name if re.fullmatch(r"[0-9a-f]{64}", name) else ""

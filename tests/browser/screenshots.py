@@ -22,7 +22,7 @@ def main():
     """Serve the embedded models, and write the screenshots."""
     configure_logs(Settings(log_level="error"))
     settings = Settings(port=0, debug_routes=True)
-    deploy = partial(build, "embedded", BuildConfig(settings.cache_dir))
+    deploy = partial(build, ["embedded"], BuildConfig(settings.cache_dir))
     with serving(Service(settings, deploy), start_s=120) as address, sync_playwright() as driver:
         browser = launch_chromium(driver)
         for scheme in ("light", "dark"):

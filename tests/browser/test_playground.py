@@ -114,8 +114,8 @@ def test_the_timeline_grows_and_shows_that_the_gate_holds_the_final_event(open_p
     with scripted_server(tone(4800), debug_routes=True) as server:
         page = open_page(server.url)
         play(page, "Hello there.")
-        expect(page.locator("#timeline .name")).to_have_text(["stage0", "stage1", "gate"])
-        track, finished = lane(page, "stage1")
+        expect(page.locator("#timeline .name")).to_have_text(["talker", "code2wav", "gate"])
+        track, finished = lane(page, "code2wav")
         expect(track.locator(".end")).to_have_count(0)
         server.report(AudioEnd(4800, 4))
         expect(finished).to_have_text(re.compile("ms$"))
@@ -126,7 +126,7 @@ def test_the_timeline_grows_and_shows_that_the_gate_holds_the_final_event(open_p
         expect(
             page.get_by_text(re.compile("The final event was ready, and held for .* ms"))
         ).to_be_visible()
-        expect(page.get_by_role("img", name=re.compile("stage0 .* gate .* ms"))).to_be_visible()
+        expect(page.get_by_role("img", name=re.compile("talker .* gate .* ms"))).to_be_visible()
 
 
 def test_the_timeline_shows_that_a_stop_reached_the_stages(open_page):
@@ -136,7 +136,7 @@ def test_the_timeline_shows_that_a_stop_reached_the_stages(open_page):
         expect(page.locator("#timeline .name")).to_have_count(3)
         button(page, "Stop").click()
         expect(page.get_by_text(re.compile("Ended early.*Every stage"))).to_be_visible()
-        for name in ("stage0", "stage1"):
+        for name in ("talker", "code2wav"):
             expect(lane(page, name)[1]).to_have_text("stopped")
 
 

@@ -19,9 +19,10 @@ from server.config.settings import Settings
 from server.serve import listen, serve
 from server.serving.service import Service
 from stages.contract.errors import RequestError
-from stages.models.fake import pipeline as fake
+from stages.models.fake import family as fake
 from stages.models.fake.stages import FakeTalker
 from stages.runtime.placement import Placement
+from tests.deployments import build_fake
 
 LINGER_S = 0.3
 ENDLESS = ("deadline_s", "max_wait_s", "stall_s", "shutdown_s", "body_s", "ping_s")
@@ -31,9 +32,9 @@ ENDLESS_S = 3600
 class FaultyTalker(FakeTalker):
     """A talker with the faults that the text asks for."""
 
-    def ready(self, request_id):
+    def ready(self, request_id, credit):
         first = self._requests[request_id].text.split(maxsplit=1)[:1]
-        return first != ["stall"] and super().ready(request_id)
+        return first != ["stall"] and super().ready(request_id, credit)
 
     def step(self, credit):
         for request_id in credit:
@@ -61,7 +62,7 @@ def main(executor, replicas, *changes):
     )
     configure_logs(settings)
     on = Placement(executor=executor, replicas=int(replicas))
-    anyio.run(run, Service(settings, lambda: fake.build_fake(on, on, on)))
+    anyio.run(run, Service(settings, lambda: build_fake(on, on, on)))
 
 
 async def run(service):

@@ -15,6 +15,7 @@ from server.config.settings import Settings
 from server.serving.service import Service
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
+from tests.deployments import placed
 from tests.server.loopback import serving
 
 
@@ -29,8 +30,8 @@ def quiet_logs():
 
 @pytest.fixture(scope="session")
 def url(model_cache_dir):
-    config = BuildConfig(model_cache_dir, thinker=Placement(dtype="float32"))
-    service = Service(Settings(port=0), partial(build, "embedded", config))
+    config = BuildConfig(model_cache_dir, placed(Placement(dtype="float32")))
+    service = Service(Settings(port=0), partial(build, ["embedded"], config))
     with serving(service, start_s=120) as address:
         yield address.url
 

@@ -12,6 +12,7 @@ from server.config.settings import Settings
 from server.serving.service import Service
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
+from tests.deployments import placed
 from tests.server.loopback import serving
 
 pytestmark = pytest.mark.model
@@ -29,7 +30,7 @@ def in_processes(model_cache_dir, request):
 
     def deploy():
         places = (Placement(executor=each) for each in request.param)
-        deployments.append(build("embedded", BuildConfig(model_cache_dir, *places)))
+        deployments.append(build(["embedded"], BuildConfig(model_cache_dir, placed(*places))))
         return deployments[0]
 
     service = Service(Settings(port=0), deploy)

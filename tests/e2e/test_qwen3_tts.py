@@ -13,9 +13,10 @@ from server.config.settings import Settings
 from server.errors import BrokenStreamError
 from server.serving.service import Service
 from stages.contract.errors import CheckpointError
-from stages.contract.pipeline import DEFAULT_MAX_RUNNING
+from stages.contract.model import DEFAULT_MAX_RUNNING
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
+from tests.deployments import placed
 from tests.qwen3_tts import sizes
 from tests.qwen3_tts.checkpoint import KINDS, write_checkpoint
 from tests.server.asgi import Exchange, events, get, post, running
@@ -44,13 +45,11 @@ async def serving(folder, tmp_path, executor="thread", **settings):
     on = Placement(executor=executor)
     config = BuildConfig(
         chosen.cache_dir,
-        on,
-        on,
-        on,
+        placed(on, on, on),
         recordings_dir=chosen.recordings_dir,
         max_running=chosen.max_running or DEFAULT_MAX_RUNNING,
     )
-    service = Service(chosen, lambda: build(str(folder), config))
+    service = Service(chosen, lambda: build([str(folder)], config))
     async with service.running():
         await service.settled.wait()
         if service.failure is not None:
@@ -198,7 +197,7 @@ async def test_a_speech_ends_at_its_deadline(folders, tmp_path):
 def test_a_folder_without_a_checkpoint_is_refused(folders, tmp_path):
     config = BuildConfig(tmp_path)
     with pytest.raises(CheckpointError, match="no model 'nowhere'"):
-        build("nowhere", config)
+        build(["nowhere"], config)
     (tmp_path / "empty").mkdir()
     with pytest.raises(CheckpointError, match=r"has no config\.json"):
-        build(str(tmp_path / "empty"), config)
+        build([str(tmp_path / "empty")], config)

@@ -12,6 +12,7 @@ from server.config.settings import Settings
 from server.serving.service import Service
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
+from tests.deployments import placed
 from tests.server.loopback import serving
 from tests.stages.weights.onnx_writer import write_voice
 
@@ -24,8 +25,8 @@ KINDS = ("money", "dates", "units", "abbreviations", "markdown", "lists", "links
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_a_new_voice_can_be_used_after_a_reload(model_cache_dir, tmp_path, executor):
     on = Placement(executor=executor)
-    config = BuildConfig(model_cache_dir, on, on, on, voices_dir=tmp_path)
-    service = Service(Settings(port=0), partial(build, "piper-joe", config))
+    config = BuildConfig(model_cache_dir, placed(on, on, on), voices_dir=tmp_path)
+    service = Service(Settings(port=0), partial(build, ["piper-joe"], config))
     with serving(service, start_s=120) as address:
         speech, reload = (
             partial(httpx2.post, f"{address.url}/v1/audio/{path}", timeout=60)

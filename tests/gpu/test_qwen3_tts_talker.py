@@ -3,11 +3,14 @@
 import pytest
 import torch
 
-from stages.contract.messages import TalkerParams, TextChunk, VoiceFile
+from stages.contract.messages import TextChunk, VoiceFile
+from stages.models.qwen3_tts.settings import QwenSettings
 from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
 from stages.models.qwen3_tts.talker.recordings import write_recording
 from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
+from tests.stages.credit import CREDIT
+from tests.stages.models.parameters import talker_params
 from tests.stages.models.qwen3_tts.talker.driver import Driver, eight_speeches, params
 
 TEXT = "The other thing is in the house, and nothing else is there."
@@ -33,8 +36,13 @@ def test_the_greedy_frames_are_the_packages(case, checkpoints, values, tmp_path)
         transcript = REFERENCE_TEXT if case.in_context else ""
         write_recording(tmp_path, "ann", reference_audio(), transcript, "en")
         file = VoiceFile(str(tmp_path / "ann.wav"), 0)
-    options = TalkerParams(
-        case.speaker, 0, language=case.language_name, instructions=case.instructions, file=file
+    options = talker_params(
+        QwenSettings,
+        case.speaker,
+        0,
+        language=case.language_name,
+        instructions=case.instructions,
+        file=file,
     )
     stage = started(checkpoints[case.kind])
     frames = Driver(stage, {"a": (options, [case.text])}).run().frames["a"]
@@ -61,8 +69,8 @@ def test_codes_stay_on_the_device_and_a_step_waits_only_for_its_event(checkpoint
         stage.end_input(request_id)
     torch.cuda.set_sync_debug_mode("error")  # raises where an operation waits for the device
     try:  # the first step reads the prompts
-        emits = [emit for _ in range(10) for emit in stage.step(dict.fromkeys("abc", 8))]
-        emits += [emit for _ in range(5) for emit in stage.step(dict.fromkeys("ab", 8))]
+        emits = [emit for _ in range(10) for emit in stage.step(dict.fromkeys("abc", CREDIT))]
+        emits += [emit for _ in range(5) for emit in stage.step(dict.fromkeys("ab", CREDIT))]
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert len(emits) == 10 * 3 + 5 * 2

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from orchestrator import StageOutput
+from stages.contract.messages import To
 
 
 class ScriptedStage:
@@ -40,8 +41,8 @@ class ScriptedStage:
         if not self.acknowledges:
             await asyncio.Event().wait()
 
-    def report(self, request_id, data=None, finished=False, error=None):
-        self._outputs.put_nowait(StageOutput(request_id, data, finished, error))
+    def report(self, request_id, data=None, finished=False, error=None, to=To.BOTH):
+        self._outputs.put_nowait(StageOutput(request_id, data, finished, error, to))
 
     def die(self, cause):
         self._outputs.put_nowait(cause)

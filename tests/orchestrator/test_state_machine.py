@@ -1,4 +1,5 @@
-"""Any order of outputs, errors, aborts, deaths, silence, leaving and late outputs; I1 to I10 hold.
+"""Any order of outputs with any address, errors, aborts, deaths, silence, leaving and late outputs;
+I1 to I10 hold.
 
 Hypothesis drives both forms over scripted stages on a virtual clock and looks after every step.
 `STATE_MACHINE_EXAMPLES` sets how many runs (`make verify` sets many).
@@ -22,13 +23,16 @@ from stages.contract.errors import (
     UnavailableError,
     WorkerDiedError,
 )
+from stages.contract.messages import To
 from tests.orchestrator.scripted import ScriptedStage, settle
 from tests.virtual_clock import VirtualClockLoop
 
 EXAMPLES = int(os.environ.get("STATE_MACHINE_EXAMPLES", "400"))  # noqa: TID251
 FINAL = {0, 2}
+ROLES = ("thinker", "talker", "code2wav")
 DEADLINE_S = 20.0
 STAGES = st.integers(0, 2)
+ADDRESSES = st.sampled_from([To.BOTH, To.BOTH, To.CLIENT, To.NEXT])
 
 
 class WorkerStage(ScriptedStage):
@@ -63,10 +67,10 @@ class WorkerStage(ScriptedStage):
     def credit(self, request_id, chunks):
         self.credits[request_id] += chunks
 
-    def report(self, request_id, data=None, finished=False, error=None):
+    def report(self, request_id, data=None, finished=False, error=None, to=To.BOTH):
         if finished:
             self.open.discard(request_id)
-        super().report(request_id, data, finished, error)
+        super().report(request_id, data, finished, error, to)
 
 
 class Life:
@@ -78,8 +82,26 @@ class Life:
         self.streamed = streamed
         self.reading = True
         self.seen = []
-        self.reported = defaultdict(list)  # data by stage, while the request was live
+        # Data by stage, while the request was live: all, those for either side, and ends.
+        self.reported = defaultdict(list)
+        self.for_client = defaultdict(list)
+        self.for_next = defaultdict(list)
+        self.ends = []
         self.causes = []  # errors of stages, and kinds of errors: what may be its end
+
+    def report(self, stage, name, finished=False, empty=False, to=To.BOTH):
+        """Let `stage` report the next data of this request, which is called `name`."""
+        key = stage.stage_id
+        value = None if empty else (key, len(self.reported[key]))
+        if value is not None:
+            self.reported[key].append(value)
+            if to in (To.CLIENT, To.BOTH):
+                self.for_client[key].append(value)
+            if to in (To.NEXT, To.BOTH):
+                self.for_next[key].append(value)
+            if finished:
+                self.ends.append(value)
+        stage.report(name, value, finished, to=to)
 
 
 class Machine(RuleBasedStateMachine):
@@ -96,7 +118,7 @@ class Machine(RuleBasedStateMachine):
 
     async def _start(self):
         self.stages = [WorkerStage(k) for k in range(3)]
-        self.orchestrator = self.form(self.stages, FINAL, lambda *given: given)
+        self.orchestrator = self.form(self.stages, FINAL, lambda *given: given, roles=ROLES)
         await self.orchestrator.start()
         await settle()
         self.base_tasks = len(asyncio.all_tasks())
@@ -159,14 +181,10 @@ class Machine(RuleBasedStateMachine):
         return [(k, name) for k, s in enumerate(self.stages) for name in live if name in s.open]
 
     @precondition(lambda self: self.at_work)
-    @rule(data=st.data(), finished=st.booleans(), empty=st.booleans())
-    def report(self, data, finished, empty):
+    @rule(data=st.data(), finished=st.booleans(), empty=st.booleans(), to=ADDRESSES)
+    def report(self, data, finished, empty, to):
         stage_id, name = data.draw(st.sampled_from(self.at_work))
-        reported = self.lives[name].reported[stage_id]
-        value = None if empty else (stage_id, len(reported))
-        if value is not None:
-            reported.append(value)
-        self.stages[stage_id].report(name, value, finished)
+        self.lives[name].report(self.stages[stage_id], name, finished, empty, to)
         self.runner.run(settle())
 
     @precondition(lambda self: self.at_work)
@@ -176,9 +194,7 @@ class Machine(RuleBasedStateMachine):
         name = self.live[0]
         for stage_id in order:
             if name in self.stages[stage_id].open:
-                value = (stage_id, len(self.lives[name].reported[stage_id]))
-                self.lives[name].reported[stage_id].append(value)
-                self.stages[stage_id].report(name, value, True)
+                self.lives[name].report(self.stages[stage_id], name, finished=True)
                 if settles:
                     self.runner.run(settle())
                     self.check_all()
@@ -305,8 +321,20 @@ class Machine(RuleBasedStateMachine):
             for stage_id in range(3):
                 data = [o.data for o in life.seen if o.stage_id == stage_id and o.data is not None]
                 assert not data or stage_id in FINAL
-                reported = life.reported[stage_id]
-                assert data == reported[: len(data)]
+                assert data == life.for_client[stage_id][: len(data)]
+
+    @invariant()
+    def an_output_has_its_stages_role_and_says_whether_it_is_the_end(self):
+        for life in self.lives.values():
+            for output in life.seen:
+                assert output.role == ROLES[output.stage_id]
+                assert output.is_end == (output.data in life.ends)
+
+    @invariant()
+    def credit_is_returned_at_most_once_for_each_output(self):
+        for stage in self.stages:
+            for name, credit in stage.credits.items():
+                assert credit <= len(self.lives[name].reported[stage.stage_id])
 
     @invariant()
     def an_error_is_one_that_happened(self):
@@ -342,6 +370,13 @@ class Machine(RuleBasedStateMachine):
 class SequentialMachine(Machine):
     form = Orchestrator
     not_begun = UnavailableError
+
+    @invariant()
+    def a_stage_gets_all_that_was_addressed_to_it_and_nothing_else(self):
+        for stage in self.stages[1:]:
+            for name, (stage_id, data) in stage.submits:
+                assert stage_id == stage.stage_id
+                assert data == self.lives[name].for_next[stage_id - 1]
 
 
 for machine in (Machine, SequentialMachine):

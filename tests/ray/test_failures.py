@@ -16,11 +16,11 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from orchestrator import AsyncChunkOrchestrator, Patience, Supervisor
 from stages.contract.errors import UnavailableError, WorkerDiedError
 from stages.contract.pipeline import prewarm_fn, speech_request
-from stages.models.fake.pipeline import build_fake
 from stages.runtime.connectors.contract import Address
 from stages.runtime.executors.connections import Connection
 from stages.runtime.executors.ray_actor import LEASE_S
 from stages.runtime.placement import Placement
+from tests.deployments import build_fake
 from tests.ray.conftest import NODE_CPUS
 from tests.stages.models.fake.test_pipeline import VOICE, collect
 from tests.stages.runtime.connectors.relay import Relay
@@ -36,7 +36,7 @@ class Serving:
 
     def __init__(self, *on):
         self.deployment = build_fake(*(on if len(on) == 3 else on * 3))
-        speech = self.deployment.pipelines[0]
+        speech = self.deployment.models[0].pipelines[0]
         self.orchestrator = AsyncChunkOrchestrator(
             speech.handles, speech.final_stage_ids, prewarm_fn
         )
@@ -188,7 +188,8 @@ async def test_a_partition_between_two_workers_fails_their_requests_and_is_repai
         assert sounder.is_up
         with pytest.raises(UnavailableError):  # nobody waits for what cannot be reached
             await (
-                served.deployment.pipelines[0]
+                served.deployment.models[0]
+                .pipelines[0]
                 .handles[0]
                 .submit("x", speech_request("x", VOICE).stage_input(0))
             )

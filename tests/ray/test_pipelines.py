@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from stages.contract.errors import StartError
-from stages.models.fake.pipeline import build_fake
+from stages.contract.roles import Role
 from stages.models.fake.stages import FakeTalker
 from stages.runtime.connectors.memory import MemoryConnector
 from stages.runtime.connectors.remote.edge import RemoteEdge
@@ -13,6 +13,7 @@ from stages.runtime.connectors.shared_memory import SharedMemoryEdge
 from stages.runtime.deployment import Deployment, PipelineStage, wire
 from stages.runtime.placement import Placement
 from stages.runtime.replicas import make_replicas
+from tests.deployments import build_fake
 from tests.ray.conftest import placement
 from tests.stages.models.fake.test_pipeline import (  # noqa: F401 - the tests themselves
     Broken,
@@ -21,6 +22,10 @@ from tests.stages.models.fake.test_pipeline import (  # noqa: F401 - the tests t
     test_speech_gives_its_tones_and_then_its_end,
     test_text_alone_starts_no_talker,
     test_the_same_stages_serve_the_form_without_async_chunks,
+)
+from tests.stages.test_addresses import (  # noqa: F401 - the test itself
+    build_split,
+    test_the_client_and_the_next_stage_each_get_what_is_for_them,
 )
 
 pytestmark = pytest.mark.ray
@@ -42,6 +47,14 @@ async def deployment(request, cluster):
     deployment = build_fake(*(replace(on, executor=each) for each in executors))
     await deployment.start(60)
     yield deployment
+    await deployment.stop()
+
+
+@pytest.fixture
+async def split_handles(placed):
+    deployment, handles = build_split(*[placed()] * 3)
+    await deployment.start(60)
+    yield handles
     await deployment.stop()
 
 
@@ -71,7 +84,12 @@ def test_an_edge_is_chosen_by_where_its_ends_are_and_only_actors_share_it(sender
             make_replicas(Placement(executor=kind), name, FakeTalker)
             for kind, name in ((sender, "a"), (receiver, "b"))
         )
-        _, [edge] = wire([PipelineStage(one, final=False), PipelineStage(other, final=True)])
+        _, [edge] = wire(
+            [
+                PipelineStage(one, Role.TALKER, final=False),
+                PipelineStage(other, Role.CODE2WAV, final=True),
+            ]
+        )
         assert type(edge) is EDGES.get((sender, receiver), RemoteEdge)
         edges.append(edge)
     names = {edge.name for edge in edges if isinstance(edge, RemoteEdge)}

@@ -6,6 +6,7 @@ import pytest
 from orchestrator import AsyncChunkOrchestrator
 from stages.contract.messages import AudioChunk, TalkerParams
 from stages.contract.pipeline import prewarm_fn, speech_request
+from stages.contract.roles import Role
 from stages.models.registry import build
 from stages.runtime.placement import BuildConfig, Placement
 from tests.ray.conftest import placement
@@ -16,13 +17,14 @@ TEXT = "Rice is often served in round bowls. The juice of lemons makes fine punc
 
 
 async def spoken(on_talker, on_code2wav, cache_dir):
-    config = BuildConfig(cache_dir, talker=on_talker, code2wav=on_code2wav)
-    deployment = build("piper-joe", config)
+    config = BuildConfig(cache_dir, {Role.TALKER: on_talker, Role.CODE2WAV: on_code2wav})
+    deployment = build(["piper-joe"], config)
     await deployment.start(120)
-    [pipeline] = deployment.pipelines
+    [model] = deployment.models
+    [pipeline] = model.pipelines
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await orchestrator.start()
-    params = TalkerParams(pipeline.voices[0].name, seed=5)
+    params = TalkerParams(model.voices[0].name, seed=5)
     try:
         async with orchestrator.stream(speech_request(TEXT, params)) as outputs:
             chunks = [o.data.samples async for o in outputs if isinstance(o.data, AudioChunk)]

@@ -17,11 +17,11 @@ from server.cli.client.local import local_server
 from server.cli.client.loudspeaker import CANNOT_PLAY, Loudspeaker
 from server.cli.commands.options import MODEL_SETTINGS, add_settings, load_settings
 from server.cli.commands.server_options import add_api_key, server_address
-from server.cli.commands.starting import build_service
 from server.cli.commands.terminal import print_line, spinner
 from server.config.logs import configure_logs
 from server.config.settings import SettingsError
 from server.encoding.pcm import wav_header
+from server.serving.deploy import build_service
 
 if TYPE_CHECKING:
     import argparse

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.cli.commands.options import MODEL_SETTINGS, add_settings, load_settings
-from server.cli.commands.starting import build_deployment
 from server.cli.commands.terminal import print_line, spinner
 from server.config.logs import configure_logs
+from server.serving.deploy import build_deployment
+from server.serving.names import assign_aliases
 
 if TYPE_CHECKING:
     import argparse
@@ -29,10 +30,13 @@ def run(options: argparse.Namespace) -> int:
     configure_logs(settings)
     with spinner("reading the models"):
         # Set the replicas: the default depends on the device, and resolving `auto` imports torch.
-        one_replica = settings.model_copy(update={"replicas": 1})
-        pipelines = build_deployment(one_replica).pipelines
-    for pipeline in pipelines:
-        print_line(f"{pipeline.model_id}  (also: {', '.join(pipeline.aliases)})")
-        print_line(f"  stages: {', '.join(pipeline.stage_names)}")
-        print_line(f"  voices: {', '.join(voice.name for voice in pipeline.voices)}")
+        models = build_deployment(settings.model_copy(update={"replicas": 1})).models
+        aliases = assign_aliases(models, settings.aliases)
+    for model in models:
+        also = f"  (also: {', '.join(names)})" if (names := aliases[model.model_id]) else ""
+        print_line(f"{model.model_id}{also}")
+        for pipeline in model.pipelines:
+            outputs = " and ".join(sorted(pipeline.outputs, reverse=True))
+            print_line(f"  {pipeline.inputs} to {outputs}: {', '.join(pipeline.roles)}")
+        print_line(f"  voices: {', '.join(voice.name for voice in model.voices)}")
     return 0

@@ -10,11 +10,11 @@ import anyio
 
 from server.cli.client.loudspeaker import CANNOT_PLAY, PROGRAMS, Loudspeaker
 from server.cli.commands.options import MODEL_SETTINGS, add_settings, load_settings
-from server.cli.commands.starting import build_service
 from server.cli.commands.terminal import print_line, spinner
 from server.cli.local_speech import speak_locally
 from server.config.logs import configure_logs
 from server.encoding.formats import FORMATS, whole_file
+from server.serving.deploy import build_service, speaking_model
 
 if TYPE_CHECKING:
     import argparse
@@ -63,10 +63,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _speak(settings: Settings, text: str, captions: bool, on_samples: OnSamples) -> LocalSpeech:
     voice = settings.voice or "alloy"
-    models = ("piper-joe",) if settings.models == ("embedded",) else settings.models
-    service = build_service(
-        settings.model_copy(update={"models": models, "voice": "", "max_running": 1})
-    )
+    alone = {"models": (speaking_model(settings),), "voice": "", "max_running": 1}
+    service = build_service(settings.model_copy(update=alone))
     speak = partial(speak_locally, captions=captions, on_samples=on_samples)
     return anyio.run(speak, service, text, voice)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import anyio
 
 from server.cli.commands.options import ALL_SETTINGS, add_settings, load_settings
-from server.cli.commands.starting import build_service
 from server.cli.commands.terminal import print_line
 from server.config.files import check_files
 from server.config.logs import configure_logs
 from server.config.settings import SettingsError
 from server.serve import listen, log_who_may_connect, serve
+from server.serving.deploy import build_service
 
 if TYPE_CHECKING:
     import argparse

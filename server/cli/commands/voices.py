@@ -9,23 +9,24 @@ from server.cli.commands.options import add_settings, load_settings
 from server.cli.commands.terminal import print_line
 from server.config.logs import configure_logs
 from server.config.settings import SettingsError
-from stages.models.piper.download import add_voice
-from stages.models.piper.voices import current_voices
+from server.serving.deploy import fetch_voice, known_voices
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from server.config.settings import Settings
+
 EXAMPLES = """\
   nano-omni voices
-  nano-omni voices add en_US-lessac-medium     download it from the public Piper collection
+  nano-omni voices add en_US-lessac-medium     download it from the public collection
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the voices folder and the subcommand `add`."""
-    add_settings(parser, ("voices_dir", "log_level"))
+    add_settings(parser, ("model", "voices_dir", "recordings_dir", "log_level"))
     actions = parser.add_subparsers(metavar="add NAME")
-    add = actions.add_parser("add", help="download a voice from the public Piper collection")
+    add = actions.add_parser("add", help="download a voice from the public collection")
     add.add_argument("add", metavar="NAME", help="for example en_US-lessac-medium")
     add.add_argument("--voices-dir", default=argparse.SUPPRESS, help="the folder to put it in")
     parser.set_defaults(add=None)
@@ -36,8 +37,8 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings(options).settings
     configure_logs(settings)
     if options.add is not None:
-        print_line(str(_download(options.add, settings.voices_dir)))
-    for voice in current_voices(settings.voices_dir):
+        print_line(str(_download(options.add, settings)))
+    for voice in known_voices(settings):
         speakers = f", {len(voice.speakers)} speakers" if voice.speakers else ""
         licence = f", {voice.licence}" if voice.licence else ""
         print_line(
@@ -47,9 +48,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _download(name: str, folder: Path) -> Path:
+def _download(name: str, settings: Settings) -> Path:
     """Download a voice. On a terminal, huggingface-hub shows its own progress bar."""
     try:
-        return add_voice(name, folder)
+        return fetch_voice(name, settings)
     except OSError as error:
         raise SettingsError(f"cannot download {name}: {str(error).splitlines()[0]}") from error

@@ -7,7 +7,7 @@ audio id once, its expiry once and alone, and the finish reason last.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openapi.chat.chunk import AudioDelta, Delta
 from server.encoding.pcm import pcm
@@ -16,11 +16,12 @@ from server.operations.shared.captions import captions_json
 from server.operations.shared.choice_events import choice_events
 from server.operations.shared.unspoken_letters import UnspokenLetters
 from server.operations.shared.usage import UsageCounter
-from stages.contract.messages import AudioChunk, TextChunk
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
+    from orchestrator import OrchOutput
     from server.operations.chat.plan import ChatPlan
     from server.operations.chat.reply_ids import ReplyIds
     from server.operations.shared.choice_events import ChoiceEvents
@@ -75,9 +76,10 @@ class TextChoiceEvents:
         """The role, with an empty text."""
         yield self._chunks.delta(Delta(role="assistant", content="", refusal=None))
 
-    def feed(self, data: Any) -> Iterator[bytes]:
+    def feed(self, output: OrchOutput) -> Iterator[bytes]:
         """The text of one output."""
-        if isinstance(data, TextChunk) and (data.text or data.scores):
+        data = output.data
+        if output.role == Role.THINKER and not output.is_end and (data.text or data.scores):
             yield self._chunks.delta(Delta(content=data.text), scores=data.scores)
 
     def finish(self, finish_reason: str) -> Iterator[bytes]:
@@ -117,18 +119,21 @@ class AudioChoiceEvents:
         """The role, without a text."""
         yield self._chunks.delta(Delta(role="assistant", content=None, refusal=None))
 
-    def feed(self, data: Any) -> Iterator[bytes]:
+    def feed(self, output: OrchOutput) -> Iterator[bytes]:
         """The transcript at once; samples in parts whose base64 can be joined."""
-        if isinstance(data, TextChunk) and (data.text or data.scores):
-            self._transcript.append(data.text)
-            self._unspoken.add(data.text)
-            yield self._transcript_chunk(data.text, data.scores)
-        elif isinstance(data, AudioChunk):
+        data = output.data
+        if output.is_end:
+            return
+        if output.role == Role.CODE2WAV:
             self._captions += data.captions
             samples = self._unsent + pcm(data)
             cut = len(samples) - len(samples) % JOINABLE_BYTES
             self._unsent = samples[cut:]
             yield from self._sample_chunks(samples[:cut])
+        elif output.role == Role.THINKER and (data.text or data.scores):
+            self._transcript.append(data.text)
+            self._unspoken.add(data.text)
+            yield self._transcript_chunk(data.text, data.scores)
 
     def finish(self, finish_reason: str) -> Iterator[bytes]:
         """The last samples, the unspoken letters, the expiry, and the finish reason."""

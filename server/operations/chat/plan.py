@@ -18,6 +18,7 @@ from server.operations.shared.plan import Plan, deadline_of
 from server.operations.shared.seed import choice_seed
 from server.operations.shared.speech_options import speech_options
 from server.operations.shared.text_options import (
+    chat_pipeline_of,
     check_num_choices,
     reply_limit,
     sampling_with_penalties,
@@ -27,7 +28,7 @@ from server.operations.shared.text_options import (
     wants_usage,
 )
 from stages.contract.messages import ChatPrompt, Request, TalkerParams, ThinkerParams
-from stages.contract.pipeline import chat_request
+from stages.contract.pipeline import TEXT_AND_AUDIO, TEXT_ONLY, chat_request
 
 if TYPE_CHECKING:
     from openapi.chat.request import ChatRequest
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from server.operations.shared.expiring_store import ExpiringStore
     from server.serving.served import ServedModel
     from server.serving.service import Service
-    from stages.contract.pipeline import ChatPrompts, VoiceSpec
+    from stages.contract.model import ChatPrompts, VoiceSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ async def plan_chat(
     check_num_choices(num_choices, "n", service.admission.max_running)
     sampling = sampling_with_penalties(body, prompts)
     voice, talker = _speech(body, served, sampling.seed, settings)
+    outputs = TEXT_ONLY if talker is None else TEXT_AND_AUDIO
     prompt = ChatPrompt(turns_of(body.messages, transcripts))
     tokens = await anyio.to_thread.run_sync(prompts.tokenize, prompt)
     max_tokens = body.max_completion_tokens or body.max_tokens
@@ -79,6 +81,7 @@ async def plan_chat(
     )
     return ChatPlan(
         served=served,
+        pipeline=chat_pipeline_of(served, outputs),
         requests=tuple(_choice(thinker, talker, i) for i in range(num_choices)),
         stream=bool(body.stream),
         deadline_s=deadline_of(body.timeout_s, settings),
@@ -106,7 +109,9 @@ def _speech(
         raise RefusedError(missing("audio"))
     check_reply_audio(body.audio, served, stream=bool(body.stream))
     voice = served.voices.resolve(body.audio.voice, "audio.voice")
-    return voice, speech_options(voice, body.audio, settings, seed=seed, param_prefix="audio.")
+    return voice, speech_options(
+        voice, body.audio, settings, served.model, seed=seed, param_prefix="audio."
+    )
 
 
 async def _schema(body: ChatRequest, prompts: ChatPrompts) -> str | None:

@@ -24,7 +24,7 @@ def chat_response(
 
     `key` is the caller's API key.
     """
-    ids = new_reply_ids(plan.served.pipeline.model_id, len(plan.requests))
+    ids = new_reply_ids(plan.served.model_id, len(plan.requests))
 
     def store(index: int, transcript: str) -> None:
         transcripts.put(ids.audio_ids[index], transcript, len(transcript), ids.expires_at)

@@ -8,6 +8,7 @@ from openapi.problems import Problem, missing, unsupported
 from server.errors import RefusedError
 from server.operations.shared.text_options import refuse_tools
 from stages.contract.messages import Message
+from stages.contract.pipeline import TEXT_AND_AUDIO, Medium
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +33,11 @@ def check_options(body: ChatRequest) -> None:
 
 
 def check_reply_audio(audio: ReplyAudio, served: ServedModel, *, stream: bool) -> None:
-    """Refuse audio of a model without voices, and formats that cannot be streamed.
+    """Refuse audio of a model that does not speak, and formats that cannot be streamed.
 
     Raises RefusedError.
     """
-    if not served.speaks:
+    if served.pipeline(Medium.TEXT, TEXT_AND_AUDIO) is None:
         message = "Unsupported value: 'modalities': this model replies in text only."
         raise RefusedError(unsupported("modalities", message))
     if not stream or audio.format in STREAMED_FORMATS:

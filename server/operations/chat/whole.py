@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 from pybase64 import b64encode
@@ -16,11 +16,12 @@ from server.operations.shared.ids import SYSTEM_FINGERPRINT
 from server.operations.shared.logprobs import logprobs_of
 from server.operations.shared.unspoken_letters import UnspokenLetters
 from server.operations.shared.usage import UsageCounter
-from stages.contract.messages import AudioChunk, TextChunk
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from orchestrator import OrchOutput
     from server.operations.chat.plan import ChatPlan
     from server.operations.chat.reply_ids import ReplyIds
     from server.serving.outputs import Outputs
@@ -36,13 +37,15 @@ class _CollectedChoice:
     samples: bytearray = field(default_factory=bytearray)
     captions: list[Caption] = field(default_factory=list)
 
-    def add(self, data: Any) -> None:
-        if isinstance(data, TextChunk):
-            self.texts.append(data.text)
-            self.scores += data.scores
-        elif isinstance(data, AudioChunk):
-            self.samples += pcm(data)
-            self.captions += data.captions
+    def add(self, output: OrchOutput) -> None:
+        if output.is_end:
+            return
+        if output.role == Role.THINKER:
+            self.texts.append(output.data.text)
+            self.scores += output.data.scores
+        elif output.role == Role.CODE2WAV:
+            self.samples += pcm(output.data)
+            self.captions += output.data.captions
 
 
 async def whole_chat(
@@ -54,9 +57,9 @@ async def whole_chat(
     """
     collected = [_CollectedChoice() for _ in plan.requests]
     usage = UsageCounter(len(collected), num_per_prompt=len(collected))
-    async for output in outputs.of_group():
+    async for output in outputs:
         usage.add(output)
-        collected[output.index].add(output.data)
+        collected[output.index].add(output)
     choices = []
     for index, choice in enumerate(collected):
         text = "".join(choice.texts)

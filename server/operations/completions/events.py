@@ -10,12 +10,14 @@ from server.operations.completions.logprobs import LogprobLists
 from server.operations.shared.choice_events import choice_events
 from server.operations.shared.usage import UsageCounter
 from stages.contract.messages import TextChunk
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
     from openapi.chat.usage import ChatUsage
     from openapi.completions.response import Completion
+    from orchestrator import OrchOutput
     from server.operations.completions.plan import CompletionPlan
     from server.serving.outputs import Outputs
 
@@ -52,9 +54,10 @@ class CompletionChoiceEvents:
         if self._echo:
             yield self._event(TextChunk(self._echo))
 
-    def feed(self, data: Any) -> Iterator[bytes]:
+    def feed(self, output: OrchOutput) -> Iterator[bytes]:
         """The text of one output, with its log probabilities."""
-        if isinstance(data, TextChunk) and (data.text or data.scores):
+        data = output.data
+        if output.role == Role.THINKER and not output.is_end and (data.text or data.scores):
             yield self._event(data)
 
     def finish(self, finish_reason: str) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from server.errors import RefusedError
 from server.operations.shared.plan import Plan, deadline_of
 from server.operations.shared.seed import choice_seed
 from server.operations.shared.text_options import (
+    chat_pipeline_of,
     check_num_choices,
     reply_limit,
     sampling_with_penalties,
@@ -28,7 +29,7 @@ from stages.contract.messages import RawPrompt, Request, Sampling, ThinkerParams
 if TYPE_CHECKING:
     from openapi.completions.request import CompletionRequest
     from server.serving.service import Service
-    from stages.contract.pipeline import ChatPrompts
+    from stages.contract.model import ChatPrompts
 
 DEFAULT_MAX_TOKENS = 16
 
@@ -66,6 +67,7 @@ async def plan_completion(service: Service, body: CompletionRequest) -> Completi
     ]
     return CompletionPlan(
         served=served,
+        pipeline=chat_pipeline_of(served),
         requests=tuple(
             _request(body, prompt, sampling, limit)
             for prompt, limit in zip(raw_prompts, limits, strict=True)

@@ -24,7 +24,7 @@ def completion_response(plan: CompletionPlan, settings: Settings, key: str = "")
         id=new_id("cmpl-"),
         object="text_completion",
         created=int(time.time()),
-        model=plan.served.pipeline.model_id,
+        model=plan.served.model_id,
         choices=[],
         system_fingerprint=SYSTEM_FINGERPRINT,
     )

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 from openapi.completions.response import CompletionChoice
 from server.operations.completions.logprobs import LogprobLists
 from server.operations.shared.usage import UsageCounter
-from stages.contract.messages import TextChunk, TokenScore
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from openapi.completions.response import Completion
     from server.operations.completions.plan import CompletionPlan
     from server.serving.outputs import Outputs
+    from stages.contract.messages import TokenScore
 
 
 async def whole_completion(plan: CompletionPlan, empty: Completion, outputs: Outputs) -> Completion:
@@ -23,9 +24,9 @@ async def whole_completion(plan: CompletionPlan, empty: Completion, outputs: Out
     usage = UsageCounter(len(plan.requests), plan.num_per_prompt)
     texts = [[echo] for echo in plan.echoes]
     scores: list[list[TokenScore]] = [[] for _ in plan.echoes]
-    async for output in outputs.of_group():
+    async for output in outputs:
         usage.add(output)
-        if isinstance(output.data, TextChunk):
+        if output.role == Role.THINKER and not output.is_end:
             texts[output.index].append(output.data.text)
             scores[output.index] += output.data.scores
     choices = [

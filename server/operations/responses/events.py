@@ -14,7 +14,6 @@ from openapi.responses.events import (
 )
 from server.http.sse import named_event
 from server.operations.responses.whole import CollectedResponse
-from stages.contract.messages import TextChunk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from openapi.errors import ErrorEnvelope
     from openapi.responses.events import ResponseEvent
     from openapi.responses.response import ResponseObject
+    from orchestrator import OrchOutput
     from server.operations.responses.plan import ResponsePlan
     from server.operations.responses.stored import StoredResponse
     from server.operations.responses.whole import MessageStatus
@@ -37,12 +37,12 @@ async def response_events(
     The first event waits for the first output. Raises the error of a request that failed.
     """
     is_started = False
-    async for data in outputs:
+    async for output in outputs:
         if not is_started:
             for event in events.start():
                 yield event
             is_started = True
-        if event := events.feed(data):
+        if event := events.feed(output):
             yield event
     for event in events.finish(stored):
         yield event
@@ -63,10 +63,10 @@ class ResponseEvents:
         yield self._item_event("response.output_item.added", "in_progress")
         yield self._part_event("response.content_part.added")
 
-    def feed(self, data: Any) -> bytes:
-        """The event for the data of one output; empty if there is none."""
-        logprobs = self._collected.add(data)
-        if not (isinstance(data, TextChunk) and (data.text or logprobs)):
+    def feed(self, output: OrchOutput) -> bytes:
+        """The event for one output; empty if there is none."""
+        text, logprobs = self._collected.add(output)
+        if not (text or logprobs):
             return b""
         return self._event(
             OutputTextDelta(
@@ -74,7 +74,7 @@ class ResponseEvents:
                 item_id=self._collected.message_id,
                 output_index=0,
                 content_index=0,
-                delta=data.text,
+                delta=text,
                 logprobs=logprobs,
                 sequence_number=self._sequence_number,
             )

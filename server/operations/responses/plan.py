@@ -18,6 +18,7 @@ from server.errors import RefusedError
 from server.operations.shared.ids import new_id
 from server.operations.shared.plan import Plan, deadline_of
 from server.operations.shared.text_options import (
+    chat_pipeline_of,
     refuse_tools,
     reply_limit,
     sampling_of,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from server.operations.shared.expiring_store import ExpiringStore
     from server.serving.service import Service
     from stages.contract.messages import Sampling
-    from stages.contract.pipeline import ChatPrompts
+    from stages.contract.model import ChatPrompts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +67,11 @@ async def plan_response(
     thinker = ThinkerParams(prompt, sampling, limit, (), body.num_top_logprobs, schema)
     return ResponsePlan(
         served=served,
+        pipeline=chat_pipeline_of(served),
         requests=(Request((thinker,)),),
         stream=bool(body.stream),
         deadline_s=deadline_of(body.timeout_s, settings),
-        initial=_initial(body, served.pipeline.model_id, sampling, text_format),
+        initial=_initial(body, served.model_id, sampling, text_format),
         turns=turns,
     )
 

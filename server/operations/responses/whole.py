@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from openapi.responses.response import (
     IncompleteDetails,
@@ -16,11 +16,13 @@ from openapi.responses.response import (
 from server.operations.responses.stored import store_response
 from server.operations.shared.ids import new_id
 from server.operations.shared.logprobs import token_logprob
-from stages.contract.messages import Message, TextChunk, TextEnd
+from stages.contract.messages import Message, TextEnd
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from openapi.chat.logprobs import TokenLogprob
     from openapi.responses.response import ResponseObject
+    from orchestrator import OrchOutput
     from server.operations.responses.plan import ResponsePlan
     from server.operations.responses.stored import StoredResponse
     from server.operations.shared.expiring_store import ExpiringStore
@@ -34,8 +36,8 @@ async def whole_response(
 ) -> ResponseObject:
     """The body, once all outputs were read; it is then stored. Raises the request's error."""
     collected = CollectedResponse(plan)
-    async for data in outputs:
-        collected.add(data)
+    async for output in outputs:
+        collected.add(output)
     return collected.finish(stored)
 
 
@@ -50,16 +52,18 @@ class CollectedResponse:
         self._texts: list[str] = []
         self._end = TextEnd("stop", 0, 0)
 
-    def add(self, data: Any) -> list[TokenLogprob]:
-        """Add the data of one output. Returns the log probabilities of its tokens."""
-        if isinstance(data, TextChunk):
-            logprobs = [token_logprob(score) for score in data.scores]
-            self._texts.append(data.text)
-            self.logprobs += logprobs
-            return logprobs
-        if isinstance(data, TextEnd):
+    def add(self, output: OrchOutput) -> tuple[str, list[TokenLogprob]]:
+        """Add one output. Returns its text, and the log probabilities of its tokens."""
+        data = output.data
+        if output.role != Role.THINKER:
+            return "", []
+        if output.is_end:
             self._end = data
-        return []
+            return "", []
+        logprobs = [token_logprob(score) for score in data.scores]
+        self._texts.append(data.text)
+        self.logprobs += logprobs
+        return data.text, logprobs
 
     @property
     def text(self) -> str:

@@ -6,13 +6,14 @@ events of a choice wait for its terminal. The usage and `[DONE]` are sent once, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from server.http.sse import DONE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
+    from orchestrator import OrchOutput
     from server.operations.shared.usage import UsageCounter
     from server.serving.outputs import Outputs
 
@@ -23,8 +24,8 @@ class ChoiceEvents(Protocol):
     def start(self) -> Iterator[bytes]:
         """The events before the first output."""
 
-    def feed(self, data: Any) -> Iterator[bytes]:
-        """The events for the data of one output."""
+    def feed(self, output: OrchOutput) -> Iterator[bytes]:
+        """The events for one output."""
 
     def finish(self, finish_reason: str) -> Iterator[bytes]:
         """The events after the last output, the one with `finish_reason` last."""
@@ -41,14 +42,14 @@ async def choice_events(
     `usage` counts the outputs. `usage_event` makes the event with the usage, if it was requested.
     """
     num_started = 0
-    async for output in outputs.of_group():
+    async for output in outputs:
         for choice in choices[num_started : output.index + 1]:
             for event in choice.start():
                 yield event
         num_started = max(num_started, output.index + 1)
         usage.add(output)
         choice = choices[output.index]
-        for event in choice.feed(output.data):
+        for event in choice.feed(output):
             yield event
         if output.finished:
             for event in choice.finish(usage.finish_reason(output.index)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from server.config.settings import Settings
-    from server.serving.served import ServedModel
+    from server.serving.served import ServedModel, ServedPipeline
     from stages.contract.messages import Request
 
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 class Plan:
     """What the stages run for one HTTP request: `requests`, all admitted or none.
 
-    `stream` asks for events instead of a reply in one piece.
+    `pipeline` is the one of the model's that fits the request. `stream` asks for events instead of
+    a reply in one piece.
     """
 
     served: ServedModel
+    pipeline: ServedPipeline
     requests: tuple[Request, ...]
     stream: bool
     deadline_s: float

@@ -31,7 +31,7 @@ def planned_response(plan: Plan, reply: Reply, settings: Settings, key: str) -> 
 
     `key` is the caller's API key. Admission shares the waiting places between keys.
     """
-    open_stream = plan.served.open(plan.requests, plan.deadline_s, key)
+    open_stream = plan.pipeline.open(plan.requests, plan.deadline_s, key)
     return LiveResponse(open_stream, reply, settings.stall_s)
 
 
@@ -52,7 +52,7 @@ def event_reply(
 ) -> Reply:
     """A reply in events. `make_events` reads the outputs and yields framed events.
 
-    A comment is sent after each `ping_s` seconds of silence. `failure` frames the last event of a
+    A comment is sent every `ping_s` seconds. `failure` frames the last event of a
     stream that fails; by default it is the error envelope.
     """
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openapi.problems import Problem
+from openapi.problems import Problem, unsupported
 from server.errors import RefusedError
 from server.serving.voices import NOTHING_TO_SPEAK
 from stages.contract.messages import TalkerParams
+from stages.contract.request_settings import SettingError
 from stages.text.markup import cleaned
 from stages.text.scripts import unspeakable
 from stages.text.traced import Traced
@@ -15,7 +16,7 @@ from stages.text.traced import Traced
 if TYPE_CHECKING:
     from openapi.speaking_style import SpeakingStyle
     from server.config.settings import Settings
-    from stages.contract.pipeline import Pipeline, VoiceSpec
+    from stages.contract.model import ModelSpec, VoiceSpec
 
 CODE_ANNOUNCEMENT = "Code block."  # the default of English voices
 MAX_NAMED_SPEAKERS = 20
@@ -26,23 +27,20 @@ def speech_options(
     voice: VoiceSpec,
     style: SpeakingStyle,
     settings: Settings,
+    model: ModelSpec,
     *,
     seed: int,
-    speed: float = 1.0,
     param_prefix: str = "",
 ) -> TalkerParams:
     """How the stages are to speak.
 
-    Raises RefusedError for an unknown speaker; it names the field `param_prefix` + "speaker".
+    Raises RefusedError for an unknown speaker, and for settings that the model does not have or
+    take; it names the field, with `param_prefix`.
     """
     return TalkerParams(
         voice=voice.name,
         seed=seed,
-        speed=speed,
-        noise_scale=style.noise_scale,
-        noise_w=style.noise_w,
-        length_scale=style.length_scale,
-        sentence_silence_s=style.sentence_silence,
+        settings=_family_settings(voice, style, model, param_prefix),
         speaker=_speaker(voice, style.speaker, f"{param_prefix}speaker"),
         clean=settings.clean if style.clean is None else style.clean,
         code_announcement=_code_announcement(voice, settings),
@@ -51,10 +49,10 @@ def speech_options(
     )
 
 
-def check_speakable(text: str, voice: VoiceSpec, options: TalkerParams, pipeline: Pipeline) -> None:
+def check_speakable(text: str, voice: VoiceSpec, options: TalkerParams, model: ModelSpec) -> None:
     """Refuse text that is empty after cleaning, or that has letters the voice cannot speak."""
     source = cleaned(text, options.code_announcement) if options.clean else Traced.of(text)
-    if not pipeline.speakable(source.text):
+    if not model.speakable(source.text):
         raise RefusedError(NOTHING_TO_SPEAK)
     if voice.languages:  # the model reads any script
         return
@@ -65,6 +63,25 @@ def check_speakable(text: str, voice: VoiceSpec, options: TalkerParams, pipeline
             f"letters; the first is character {position}."
         )
         raise RefusedError(Problem(message, "input", "unspeakable_text"))
+
+
+def _family_settings(
+    voice: VoiceSpec, style: SpeakingStyle, model: ModelSpec, param_prefix: str
+) -> object:
+    """What the request sets, as the family takes it. Default values are left out."""
+    values = {"language": voice.language, **style.family_values()}
+    try:
+        return model.speech_settings(values, style.model_extra or {})
+    except SettingError as error:
+        param = f"{param_prefix}{error.field}"
+        if error.is_unknown:
+            message = (
+                f"Unsupported parameter: '{param}': this model does not have it. "
+                "Describe the way to speak in 'instructions'."
+            )
+            raise RefusedError(unsupported(param, message)) from None
+        message = f"Invalid '{param}': {error}."
+        raise RefusedError(Problem(message, param, "invalid_value")) from None
 
 
 def _code_announcement(voice: VoiceSpec, settings: Settings) -> str:

@@ -15,6 +15,7 @@ from openapi.problems import Problem, missing, unsupported
 from server.errors import RefusedError
 from server.operations.shared.seed import seed_of
 from stages.contract.messages import Sampling
+from stages.contract.pipeline import TEXT_ONLY, Medium
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from openapi.completions.request import CompletionRequest
     from openapi.reply_format import FormatType
     from openapi.responses.request import ResponseRequest
-    from server.serving.served import ServedModel
+    from server.serving.served import ServedModel, ServedPipeline
     from server.serving.service import Service
-    from stages.contract.pipeline import ChatPrompts
+    from stages.contract.model import ChatPrompts
 
 DEFAULT_TEMPERATURE = 0.2  # a small model rambles at a higher one
 MAX_TOKEN_DIGITS = 9
@@ -36,10 +37,17 @@ ANY_OBJECT = '{"type":"object"}'
 def text_model_of(service: Service, name: str, endpoint: str) -> tuple[ServedModel, ChatPrompts]:
     """The text model `name`, and its tokenizer. Also raises UnavailableError."""
     served = service.model(name)
-    if (prompts := served.pipeline.prompts) is None:
+    if (prompts := served.model.prompts) is None:
         message = f"The model '{name}' only speaks; it is not supported in {endpoint}."
         raise RefusedError(Problem(message, "model", "model_not_supported"))
     return served, prompts
+
+
+def chat_pipeline_of(served: ServedModel, outputs: frozenset[Medium] = TEXT_ONLY) -> ServedPipeline:
+    """The pipeline for a reply in text, or in text and audio, where the model has one."""
+    pipeline = served.pipeline(Medium.TEXT, outputs)
+    assert pipeline is not None  # checked: a model with prompts writes text
+    return pipeline
 
 
 def check_num_choices(num_choices: int, param: str, max_running: int) -> None:

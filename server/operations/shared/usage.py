@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from openapi.chat.usage import ChatUsage, chat_usage
 from stages.contract.messages import AudioEnd, TextEnd
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from openapi.chat.response import FinishReason
@@ -28,9 +29,11 @@ class UsageCounter:
 
     def add(self, output: OrchOutput) -> None:
         """Keep the output's data if it is the last report of a stage."""
-        if isinstance(output.data, TextEnd):
+        if not output.is_end:
+            return
+        if output.role == Role.THINKER:
             self._text_ends[output.index] = output.data
-        elif isinstance(output.data, AudioEnd):
+        elif output.role == Role.CODE2WAV:
             self._audio_ends[output.index] = output.data
 
     def finish_reason(self, index: int) -> FinishReason:

@@ -11,7 +11,8 @@ from server.encoding.pcm import pcm
 from server.encoding.threaded import ThreadedEncoder
 from server.errors import RefusedError
 from server.serving.voices import NOTHING_TO_SPEAK
-from stages.contract.messages import AudioChunk, AudioEnd
+from stages.contract.messages import AudioEnd
+from stages.contract.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -51,13 +52,15 @@ class SpeechFile:
 
         The header comes with the first samples. Raises RefusedError if the speech has no samples.
         """
-        async for data in self._outputs:
-            if isinstance(data, AudioChunk):
-                self._captions += data.captions
-                if part := await self._file.feed(pcm(data)):
-                    yield part
-            elif isinstance(data, AudioEnd):
-                self.end = data
+        async for output in self._outputs:
+            if output.role != Role.CODE2WAV:
+                continue
+            if output.is_end:
+                self.end = output.data
+                continue
+            self._captions += output.data.captions
+            if part := await self._file.feed(pcm(output.data)):
+                yield part
         if self.end.num_samples == 0:  # the voice cannot speak any of the text
             raise RefusedError(NOTHING_TO_SPEAK)
         if part := await self._file.flush():

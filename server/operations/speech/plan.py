@@ -6,16 +6,16 @@ for every model; models that cannot follow them ignore them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openapi.problems import Problem, too_long, unsupported
+from openapi.problems import Problem, too_long
 from server.encoding.formats import FORMATS, FileFormat
 from server.errors import RefusedError
 from server.operations.shared.plan import Plan, deadline_of
 from server.operations.shared.seed import seed_of
 from server.operations.shared.speech_options import check_speakable, speech_options
-from server.serving.voices import check_language, language_name
+from server.serving.voices import check_language
 from stages.contract.pipeline import speech_request
 
 if TYPE_CHECKING:
@@ -45,26 +45,21 @@ class SpeechPlan(Plan):
 def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
     """Check a request and plan it. Raises RefusedError, UnavailableError."""
     served, settings = service.model(body.model), service.settings
-    if served.chats:
+    if (pipeline := served.speech) is None:
         message = f"The model '{body.model}' answers chats; it is not supported in v1/audio/speech."
         raise RefusedError(Problem(message, "model", "model_not_supported"))
     voice = served.voices.resolve(body.voice, "voice")
     check_language(voice, body.language)
     _check_length(body, served, settings)
-    _check_style(body, served)
-    speed = 1.0 if body.speed is None else body.speed
-    options = replace(
-        speech_options(voice, body, settings, seed=seed_of(body.seed), speed=speed),
-        language=language_name(served.pipeline, voice, body.language),
-        instructions=body.instructions or "",
-    )
-    check_speakable(body.input, voice, options, served.pipeline)
+    options = speech_options(voice, body, settings, served.model, seed=seed_of(body.seed))
+    check_speakable(body.input, voice, options, served.model)
     if body.captions and body.stream_format != "sse":
         message = "'captions' is only allowed with 'stream_format' set to 'sse'."
         raise RefusedError(Problem(message, "captions", "invalid_value"))
-    count_tokens = served.pipeline.count_tokens or len
+    count_tokens = served.model.count_tokens or len
     return SpeechPlan(
         served=served,
+        pipeline=pipeline,
         requests=(speech_request(body.input, options),),
         stream=body.stream_format == "sse",
         deadline_s=deadline_of(body.timeout_s, settings),
@@ -77,26 +72,7 @@ def plan_speech(service: Service, body: SpeechRequest) -> SpeechPlan:
 def _check_length(body: SpeechRequest, served: ServedModel, settings: Settings) -> None:
     """Refuse a text over the limit. The names of OpenAI's models also have OpenAI's limit."""
     limit = settings.max_input_chars
-    if body.model != served.pipeline.model_id:
+    if body.model != served.model_id:
         limit = min(limit, OPENAI_MAX_CHARS)
     if len(body.input) > limit:
         raise RefusedError(too_long("input", limit, len(body.input)))
-
-
-def _check_style(body: SpeechRequest, served: ServedModel) -> None:
-    """Refuse style parameters that the model does not have. Default values are ignored."""
-    if not served.pipeline.fixed_prosody:
-        return
-    is_set = {
-        "speed": body.speed not in (None, 1.0),
-        "length_scale": body.length_scale is not None,
-        "noise_scale": body.noise_scale is not None,
-        "noise_w": body.noise_w is not None,
-        "sentence_silence": body.sentence_silence is not None,
-    }
-    for param in (name for name, found in is_set.items() if found):
-        message = (
-            f"Unsupported parameter: '{param}': this model does not have it. "
-            "Describe the way to speak in 'instructions'."
-        )
-        raise RefusedError(unsupported(param, message))

@@ -7,7 +7,7 @@ opened. The name of a voice cannot contain a path (`openapi/voice.py`).
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import av
@@ -17,25 +17,22 @@ from openapi.problems import Problem
 from server.errors import RefusedError, UnknownVoiceError
 from server.serving.voices import OPENAI_VOICES
 from stages.contract.messages import OUTPUT_RATE_HZ
-from stages.models.qwen3_tts.talker.recordings import (
-    Samples,
-    find_recordings,
-    remove_recording,
-    write_recording,
-)
+
+Samples = np.ndarray[Any, np.dtype[np.float32]]
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from openapi.voice import VoiceUpload
     from server.serving.service import Service
+    from stages.contract.model import VoiceUploads
 
 MIN_RECORDING_S = 1.0
 # Formats that contain their audio. Playlists and lists of files are left out.
 DEMUXERS = "aac,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,ogg,wav"
 NO_CLONING_MODEL = Problem(
     "Voices cannot be uploaded: no model of this server can clone voices "
-    "(docs/qwen3-tts.md says which models can).",
+    "(docs/voices.md says which models can).",
     "name",
     "unsupported_value",
 )
@@ -50,14 +47,14 @@ class Recordings:
 
     async def add(self, upload: VoiceUpload, file: bytes) -> None:
         """Store a recording under its name. Raises RefusedError, UnavailableError."""
-        folder = self._folder()
+        uploads = self._uploads()
         settings = self._service.settings
         samples = await anyio.to_thread.run_sync(decode_recording, file, settings.max_recording_s)
         async with self._lock:
-            self._check_name(upload.name, folder)
+            names = await anyio.to_thread.run_sync(uploads.names)
+            self._check_name(upload.name, names)
             await anyio.to_thread.run_sync(
-                write_recording,
-                folder,
+                uploads.add,
                 upload.name,
                 samples,
                 upload.transcript or "",
@@ -68,28 +65,27 @@ class Recordings:
     async def remove(self, name: str) -> None:
         """Remove a recording. Raises UnknownVoiceError, UnavailableError."""
         try:
-            folder = self._folder()
+            uploads = self._uploads()
         except RefusedError:
             raise UnknownVoiceError(name) from None
         async with self._lock:
-            if name not in {recording.name for recording in find_recordings(folder)}:
+            if name not in await anyio.to_thread.run_sync(uploads.names):
                 raise UnknownVoiceError(name)
-            await anyio.to_thread.run_sync(remove_recording, folder, name)
+            await anyio.to_thread.run_sync(uploads.remove, name)
             await self._service.reload_voices()
 
-    def _folder(self) -> Path:
+    def _uploads(self) -> VoiceUploads:
         for served in self._service.models:
-            if served.pipeline.recordings is not None:
-                return served.pipeline.recordings
+            if served.model.uploads is not None:
+                return served.model.uploads
         raise RefusedError(NO_CLONING_MODEL)
 
-    def _check_name(self, name: str, folder: Path) -> None:
-        recordings = find_recordings(folder)
+    def _check_name(self, name: str, uploaded: Sequence[str]) -> None:
         voices = {voice.name for served in self._service.models for voice in served.voices.known}
-        if name in {*voices, *(recording.name for recording in recordings), *OPENAI_VOICES}:
+        if name in {*voices, *uploaded, *OPENAI_VOICES}:
             message = "Invalid 'name': there is already a voice with this name. Choose another one."
             raise RefusedError(Problem(message, "name", "voice_exists"))
-        if len(recordings) >= (limit := self._service.settings.max_recordings):
+        if len(uploaded) >= (limit := self._service.settings.max_recordings):
             message = f"This server stores at most {limit} uploaded voices. Delete one first."
             raise RefusedError(Problem(message, "name", "too_many_voices"))
 

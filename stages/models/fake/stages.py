@@ -32,10 +32,13 @@ from stages.contract.messages import (
 )
 from stages.contract.stage import Emit
 from stages.models.fake.prompts import FakePrompts
+from stages.models.fake.settings import FakeSettings
 from stages.models.llama.stop import StopFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from stages.contract.stage import Credit
 
 R = TypeVar("R")
 
@@ -128,11 +131,11 @@ class FakeThinker(_FakeStage[_ThinkerRequest]):
         """Always False: a thinker takes no chunks."""
         return False
 
-    def ready(self, request_id: str) -> bool:
-        """Always True."""
-        return True
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit."""
+        return credit.both > 0
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Emit the next word of each request, or its end."""
         for request_id in credit:
             request = self._requests[request_id]
@@ -172,12 +175,12 @@ class FakeTalker(_FakeStage[_TalkerRequest]):
         """Always True."""
         return True
 
-    def ready(self, request_id: str) -> bool:
-        """Whether a word is complete, or the text is."""
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit, and a complete word or the end of the text."""
         request = self._requests[request_id]
-        return request.ended or " " in request.text.lstrip()
+        return credit.both > 0 and (request.ended or " " in request.text.lstrip())
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Emit the frames of the next word of each request, or its end."""
         for request_id in credit:
             request = self._requests[request_id]
@@ -185,7 +188,14 @@ class FakeTalker(_FakeStage[_TalkerRequest]):
             if not word:
                 yield Emit(request_id, end=SpeechEnd(request.num_frames))
                 continue
-            num = max(1, round(FRAMES_PER_LETTER * len(word) / request.params.speed))
+            num = max(
+                1,
+                round(
+                    FRAMES_PER_LETTER
+                    * len(word)
+                    / (request.params.settings or FakeSettings()).speed
+                ),
+            )
             frames = np.full((num, 1), tone_hz(word, request.params.voice), np.float32)
             request.num_frames += num
             yield Emit(request_id, LatentChunk(frames, first=True, last=True))
@@ -220,12 +230,12 @@ class FakeCode2Wav(_FakeStage[_Code2WavRequest]):
         """Whether fewer than two chunks wait."""
         return len(self._requests[request_id].frames) < 2
 
-    def ready(self, request_id: str) -> bool:
-        """Whether a chunk waits, or the input has ended."""
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit, and a chunk waits or the input has ended."""
         request = self._requests[request_id]
-        return request.ended or bool(request.frames)
+        return credit.both > 0 and (request.ended or bool(request.frames))
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Emit the samples of the next chunk of each request, or its end."""
         for request_id in credit:
             request = self._requests[request_id]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from stages.contract.messages import Chunk, Prompt, StageParams
+    from stages.contract.stage import Credit
     from stages.kernels.kv_cache import KvCache
     from stages.models.llama.config import ThinkerConfig
     from stages.models.llama.vocabulary import Vocabulary
@@ -145,11 +146,11 @@ class ThinkerStage:
         """Always False: the prompt comes with `open`."""
         return False
 
-    def ready(self, request_id: str) -> bool:
-        """Whether the reply has not ended."""
-        return self._requests[request_id].reply.finish_reason is None
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit, and the reply has not ended."""
+        return credit.both > 0 and self._requests[request_id].reply.finish_reason is None
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Advance up to `max_batch` requests in `credit`. Those that waited longest come first.
 
         If a request fails, those after it in the batch stay as they were and repeat the step.

@@ -27,7 +27,7 @@ from stages.models.piper.code2wav_request import SIZES, Code2WavRequest, VoiceDe
 from stages.models.piper.hifigan import HifiGan
 from stages.models.piper.voice_file import read_voice, voice_file
 from stages.runtime.cores import FIRST_SOUNDS
-from stages.runtime.deadlines import Playback
+from stages.runtime.playback_order import Playback
 from stages.weights.onnx import read_onnx
 from stages.weights.voice_cache import VoiceCache, WeakCache
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stages.contract.messages import Chunk, StageParams, VoiceFile
+    from stages.contract.stage import Credit
     from stages.models.piper.code2wav_config import Code2WavConfig
 
 _TOKENS_PER_S = 20  # usage: one audio token for each started 50 ms
@@ -102,12 +103,12 @@ class Code2WavStage:
         """Whether the request takes more frames now."""
         return self._requests[request_id].wants_frames
 
-    def ready(self, request_id: str) -> bool:
-        """Whether frames can be decoded, or the end can be reported."""
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit, and frames to decode or the end to report."""
         request = self._requests[request_id]
-        return request.has_work or request.is_drained
+        return credit.both > 0 and (request.has_work or request.is_drained)
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Decode one chunk of the most urgent request in `credit`; report the end if it is done."""
         request_id = self._playback.most_urgent(credit)
         request = self._requests[request_id]

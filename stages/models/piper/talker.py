@@ -30,7 +30,7 @@ from stages.models.piper.talker_request import (
 from stages.models.piper.vits import Vits, phrase_noise
 from stages.models.piper.voice_file import read_voice, voice_file
 from stages.runtime.cores import FIRST_SOUNDS
-from stages.runtime.deadlines import Playback
+from stages.runtime.playback_order import Playback
 from stages.text.phonemizer import LetterPhonemizer, Phonemizer, make_phonemizer
 from stages.text.reading import Reader
 from stages.text.traced import Traced
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stages.contract.messages import Chunk, StageParams, VoiceFile
+    from stages.contract.stage import Credit
     from stages.models.piper.talker_config import TalkerConfig
 
 _MARGIN_S = 0.45  # code2wav has its own queue, and holds back the context of its next chunk
@@ -118,12 +119,12 @@ class TalkerStage:
         """Whether the request takes more text now."""
         return self._requests[request_id].wants_text
 
-    def ready(self, request_id: str) -> bool:
-        """Whether there is something to speak, or the end can be reported."""
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit, and something to speak or the end to report."""
         request = self._requests[request_id]
-        return request.has_work or request.input_ended
+        return credit.both > 0 and (request.has_work or request.input_ended)
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Make one slice of the most urgent request in `credit`; report the end if it is done."""
         request_id = self._playback.most_urgent(credit)
         request = self._requests[request_id]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stages.contract.messages import Caption, LatentChunk, TextSpan
+from stages.models.piper.settings import PiperSettings
 from stages.models.piper.vits import Latents, Scales, Vits, phrase_noise
 from stages.text.markup import Cleaner, Verbatim
 from stages.text.splitter import SENTENCE_PAUSE_S, Piece, Splitter
@@ -40,12 +41,12 @@ class Speaker:
 
     def scales(self, params: TalkerParams) -> Scales:
         """The scales that the request sets, and the voice's own for the others."""
-        voice = self.voice
+        voice, chosen = self.voice, params.settings or PiperSettings()
         return Scales(
-            voice.noise_scale if params.noise_scale is None else params.noise_scale,
-            voice.length_scale if params.length_scale is None else params.length_scale,
-            voice.noise_w if params.noise_w is None else params.noise_w,
-            params.speed,
+            voice.noise_scale if chosen.noise_scale is None else chosen.noise_scale,
+            voice.length_scale if chosen.length_scale is None else chosen.length_scale,
+            voice.noise_w if chosen.noise_w is None else chosen.noise_w,
+            chosen.speed,
         )
 
 
@@ -76,7 +77,7 @@ class TalkerRequest:
 
     def __post_init__(self) -> None:
         params = self.params
-        pause_s = params.sentence_silence_s
+        pause_s = (params.settings or PiperSettings()).sentence_silence
         self._splitter = Splitter(
             Cleaner(params.code_announcement) if params.clean else Verbatim(),
             SENTENCE_PAUSE_S if pause_s is None else pause_s,

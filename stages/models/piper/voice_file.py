@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.contract.messages import VoiceFile
-from stages.contract.pipeline import VoiceSpec
+from stages.contract.model import VoiceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

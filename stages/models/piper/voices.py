@@ -16,7 +16,7 @@ from stages.weights.onnx import check_onnx
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stages.contract.pipeline import VoiceSpec
+    from stages.contract.model import VoiceSpec
     from stages.models.piper.voice_file import PiperVoice
 
 log = structlog.get_logger(__name__)

@@ -16,7 +16,7 @@ from stages.contract.channel import Channel
 from stages.contract.errors import UnavailableError, WorkerDiedError
 from stages.contract.messages import Request, StageInput, StageOutput
 from stages.contract.work import StageWork
-from stages.runtime.worker.control import Abort, AbortDone, Credit, Output, Submit
+from stages.runtime.worker.control import Abort, AbortDone, AddCredit, Output, Submit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +133,7 @@ class Replica:
     def _send_credit(self) -> None:
         self._is_credit_due = False
         if self.is_up and self._credit:
-            self.worker.post(Credit(dict(self._credit)))
+            self.worker.post(AddCredit(dict(self._credit)))
         self._credit.clear()
 
     def _release(self, request_id: str) -> None:

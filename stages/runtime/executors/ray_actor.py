@@ -28,9 +28,9 @@ from stages.runtime.executors.startup import load_stage
 from stages.runtime.worker.control import (
     Abort,
     AbortDone,
+    AddCredit,
     Connect,
     ConnectionChanged,
-    Credit,
     Output,
     Stop,
     Submit,
@@ -287,7 +287,7 @@ class ActorMailbox:
                     log.info("request_came", stage=self._name, request_id=message.request_id)
                 self._requests[message.request_id] = peer, message
                 return [message]
-            case Credit() | Connect() if self._server(peer):
+            case AddCredit() | Connect() if self._server(peer):
                 return [message]
         return []
 

@@ -39,7 +39,7 @@ class Abort:
 
 
 @dataclass(frozen=True, slots=True)
-class Credit:
+class AddCredit:
     """The client consumed more reported chunks: how many of each request, by its id."""
 
     chunks: Mapping[str, int]
@@ -58,7 +58,7 @@ class Stop:
     """End the worker."""
 
 
-Order = Submit | Abort | Credit | Connect | Stop
+Order = Submit | Abort | AddCredit | Connect | Stop
 
 
 @dataclass(frozen=True, slots=True)

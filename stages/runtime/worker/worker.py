@@ -15,16 +15,17 @@ was consumed, and after the stage has closed it. The worker does not know what t
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stages.contract.errors import RequestError, UnavailableError
-from stages.contract.messages import StageOutput
-from stages.contract.stage import as_request_error
+from stages.contract.messages import StageOutput, To
+from stages.contract.stage import Credit, as_request_error
 from stages.runtime.connectors.contract import LaneSignal
 from stages.runtime.cores import CORES
-from stages.runtime.worker.control import Abort, AbortDone, Connect, Credit, Output, Stop, Submit
+from stages.runtime.worker.control import Abort, AbortDone, AddCredit, Connect, Output, Stop, Submit
 from stages.runtime.worker.step_stats import StepLog
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from stages.runtime.worker.control import Mailbox, Order, Report
     from stages.runtime.worker.edges import Position, WorkerEdges
 
+UNLIMITED = sys.maxsize  # credit
+
 
 @dataclass(slots=True)
 class _OpenRequest:
@@ -45,8 +48,8 @@ class _OpenRequest:
     position: int
     incoming: str | None  # its incoming edge; None where the submit had the whole input
     receiver: Receiver | None  # of that edge
-    sender: Sender | None  # None where no later stage takes the chunks
-    reports_chunks: bool  # to the orchestrator
+    sender: Sender | None  # None where the chunks use no edge: then all are reported
+    client_sees: bool  # what it emits for the client
     credit: int  # how many chunks it may still report
     inputs: deque[Chunk | LaneSignal] = field(default_factory=deque)
     end: StageEnd | None = None
@@ -75,7 +78,7 @@ class Worker:
         # Input of requests that are not open yet, by incoming edge and request.
         self._parked: dict[tuple[str, str], deque[Chunk | LaneSignal]] = {}
         self._changed: set[str] = set()
-        self._runnable: dict[str, None] = {}
+        self._runnable: dict[str, Credit] = {}
         self._reports: list[Report] = []
         self._step_log = StepLog()
         self._has_ended = False  # a request has, and its steps are not reported yet
@@ -119,7 +122,7 @@ class Worker:
                 self._submit(order)
             case Abort():
                 self._abort(order)
-            case Credit(chunks):
+            case AddCredit(chunks):
                 for request_id in chunks.keys() & self._open.keys():
                     self._open[request_id].credit += chunks[request_id]
                     self._changed.add(request_id)
@@ -147,20 +150,22 @@ class Worker:
             if request.sender is not None and request.sender.is_lost(request_id):
                 self._fail(request_id, UnavailableError("the next stage cannot be reached"))
                 continue
-            try:
-                with as_request_error(request_id):
-                    self._feed(request_id, request)
-            except RequestError as error:
-                self._fail(request_id, error)
-                continue
-            if request.end is None and self._credit(request_id, request) > 0:
-                if self._stage.ready(request_id):
-                    self._runnable[request_id] = None
-            elif request.end is not None:
+            if request.inputs:
+                try:
+                    with as_request_error(request_id):
+                        self._feed(request_id, request)
+                except RequestError as error:
+                    self._fail(request_id, error)
+                    continue
+            if request.end is None:
+                credit = self._credit(request_id, request)
+                if self._stage.ready(request_id, credit):
+                    self._runnable[request_id] = credit
+            else:
                 self._finish_if_drained(request_id, request)
 
     def _step(self) -> None:
-        credit = {rid: self._credit(rid, self._open[rid]) for rid in self._runnable}
+        credit, self._runnable = self._runnable, {}
         self._changed.update(credit)
         began_at = self._step_log.clock()
         num_chunks: dict[tuple[int, str], int] = {}
@@ -201,7 +206,7 @@ class Worker:
             incoming=order.incoming,
             receiver=receiver,
             sender=sender,
-            reports_chunks=position.final or not stage_input.has_next,
+            client_sees=position.final,
             credit=position.max_unread,
         )
         try:
@@ -255,23 +260,23 @@ class Worker:
             if request.receiver is not None:
                 request.receiver.consumed(request_id)
 
-    def _credit(self, request_id: str, request: _OpenRequest) -> int:
-        """How many chunks the request may emit now."""
-        credit = request.credit if request.reports_chunks else None
-        if request.sender is not None:
-            of_lane = request.sender.credit(request_id)
-            credit = of_lane if credit is None else min(credit, of_lane)
-        return credit or 0
+    def _credit(self, request_id: str, request: _OpenRequest) -> Credit:
+        """How many chunks the request may emit now. Without an edge, every chunk is a report."""
+        if request.sender is None:
+            return Credit(request.credit, request.credit)
+        client = request.credit if request.client_sees else UNLIMITED
+        return Credit(client, request.sender.credit(request_id))
 
     def _pass_on(self, emit: Emit) -> int:
         """Send and report what the stage made. Returns the position of its request."""
         request = self._open[emit.request_id]
         if emit.chunk is not None:
-            if request.sender is not None:
-                request.sender.send(emit.request_id, emit.chunk)
-            if request.reports_chunks:
+            sender, to = request.sender, emit.to
+            if sender is not None and to is not To.CLIENT:
+                sender.send(emit.request_id, emit.chunk)
+            if sender is None or (request.client_sees and to is not To.NEXT):
                 request.credit -= 1
-                output = StageOutput(emit.request_id, emit.chunk, finished=False)
+                output = StageOutput(emit.request_id, emit.chunk, finished=False, error=None, to=to)
                 self._reports.append(Output(request.position, output))
         if emit.end is not None:
             request.end = emit.end

@@ -214,7 +214,7 @@ def test_say_writes_a_wav_file_with_the_right_length(tmp_path, capsys):
         (["serve", "--config", "/no/such/file"], "/no/such/file"),
         (["config", "--max-running", "0"], "--max-running"),
         (["config", "--stages.talker.gpus", "-1"], "(from --stages.talker.gpus)"),
-        (["models", "--model", "fake", "--model", "piper-joe"], "setting model"),
+        (["models", "--model", "fake", "--model", "fake", "--aliases", "tts-1=nobody"], "nobody"),
         (["chat", "hi", "--url", "127.0.0.1:9"], "127.0.0.1:9"),
         (["chat", "hi", "-o", "replies.mp3", "--model", "fake"], ".wav"),
         (["chat", "hi", "--model", "no such model"], "no such model"),

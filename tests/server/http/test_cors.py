@@ -59,7 +59,7 @@ async def test_a_page_can_read_errors_and_request_ids(path):
 
 async def test_a_page_can_read_a_500():
     async with scripted(cors_origins="*") as (app, deployment):
-        deployment.pipelines[1].prompts.tokenize = lambda _: 1 / 0
+        deployment.models[1].prompts.tokenize = lambda _: 1 / 0
         body = {"model": "chatter", "messages": [{"role": "user", "content": "hi"}]}
         request = post("/v1/chat/completions", body, headers={"origin": ORIGIN})
         with pytest.raises(ZeroDivisionError):

@@ -115,7 +115,7 @@ async def test_an_unknown_path_is_a_404_with_an_error_envelope(method, path):
 
 async def test_a_500_has_a_request_id():
     async with scripted() as (app, deployment):
-        deployment.pipelines[1].prompts.tokenize = lambda _: 1 / 0
+        deployment.models[1].prompts.tokenize = lambda _: 1 / 0
         messages = [{"role": "user", "content": "hi"}]
         request = post("/v1/chat/completions", {"model": "chatter", "messages": messages})
         with pytest.raises(ZeroDivisionError):

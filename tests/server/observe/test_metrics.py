@@ -63,8 +63,8 @@ async def test_tokens_of_a_reply_that_was_cut_off_count_too():
         metrics = await metrics_of(app)
     assert outcomes(metrics) == {f"{CHAT_LABELS} outcome=left": 1}
     assert metrics["nano_omni_completion_tokens_total", "model=chatter"] == 3
-    assert metrics["nano_omni_aborts_total", "model=chatter stage=stage0"] == 1
-    assert metrics["nano_omni_abort_seconds_count", "model=chatter stage=stage0"] == 1
+    assert metrics["nano_omni_aborts_total", "model=chatter stage=thinker"] == 1
+    assert metrics["nano_omni_abort_seconds_count", "model=chatter stage=thinker"] == 1
     assert ("nano_omni_request_seconds_count", CHAT_LABELS) not in metrics
 
 

@@ -43,7 +43,7 @@ async def test_a_request_is_a_span_with_a_child_for_each_stage(exporter):
     request, stages = await spans_of(exporter)
     assert (request.name, request.kind) == ("POST /v1/chat/completions", SpanKind.SERVER)
     assert request.parent is None
-    assert [stage.name for stage in stages] == ["stage0", "stage1", "stage2"]
+    assert [stage.name for stage in stages] == ["thinker", "talker", "code2wav"]
     for stage in stages:
         assert stage.parent.span_id == request.context.span_id
         assert request.start_time <= stage.start_time <= stage.end_time <= request.end_time

@@ -74,8 +74,8 @@ async def test_parameters_reach_the_stages():
         (_, request), (_, sounder) = (stage.submitted[0] for stage in deployment.speech)
     assert request.source[0].text == SPEECH["input"]
     talker = request.params[0]
-    assert (talker.voice, talker.seed, talker.speed) == ("high", 7, 2.0)
-    assert (talker.noise_scale, talker.noise_w) == (0.5, 0.0)
+    assert (talker.voice, talker.seed, talker.settings.speed) == ("high", 7, 2.0)
+    assert (talker.settings.noise_scale, talker.settings.noise_w) == (0.5, 0.0)
     assert sounder.params.voice == "high"
 
 

@@ -2,6 +2,8 @@
 
 import base64
 import json
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -15,7 +17,8 @@ from stages.contract.messages import (
     TextSpan,
     VoiceFile,
 )
-from stages.contract.pipeline import VoiceSpec
+from stages.contract.model import VoiceSpec
+from stages.contract.request_settings import SettingError, fill
 from stages.text.markup import cleaned
 from tests.server.asgi import events, get, post
 from tests.server.bench import CHAT, SPEECH, SPOKEN, scripted, tone
@@ -34,6 +37,11 @@ FIRST = {"start": 0, "end": 5, "start_s": 0.0, "end_s": 0.0833}
 SECOND = {"start": 6, "end": 11, "start_s": 0.0833, "end_s": 0.1667}
 
 
+@dataclass(frozen=True)
+class NoSettings:
+    """Of a family without any."""
+
+
 async def speak(app, **changes):
     return await post(URL, {**SPEECH, **changes}).run(app)
 
@@ -44,9 +52,36 @@ async def test_style_reaches_the_talker():
         reply = await speak(app, **style)
         talker = deployment.speech[0].submitted[0][1].params[0]
     assert reply.status == 200
-    assert (talker.length_scale, talker.sentence_silence_s, talker.noise_w) == (1.5, 0.5, 0.0)
+    chosen = talker.settings
+    assert (chosen.length_scale, chosen.sentence_silence, chosen.noise_w) == (1.5, 0.5, 0.0)
     assert not talker.clean
     assert not talker.captions
+
+
+async def test_a_family_has_settings_of_its_own_and_checks_them_itself():
+    def own(values, extra):
+        if extra.get("pitch") == "silly":
+            raise SettingError("pitch", "it must be high or low")
+        return extra
+
+    async with scripted(speech_settings=own) as (app, deployment):
+        assert (await speak(app, pitch="high")).status == 200
+        assert deployment.speech[0].submitted[0][1].params[0].settings == {"pitch": "high"}
+        refused = await speak(app, pitch="silly")
+    error = refused.json["error"]
+    assert refused.status == 400
+    assert (error["param"], error["message"]) == (
+        "pitch",
+        "Invalid 'pitch': it must be high or low.",
+    )
+
+
+async def test_what_a_family_does_not_have_is_refused_by_name_and_hints_are_not():
+    async with scripted(speech_settings=partial(fill, NoSettings)) as (app, _):
+        assert (await speak(app, instructions="Whisper.", speed=1, unknown=1)).status == 200
+        for field, value in (("speed", 2), ("noise_w", 0), ("sentence_silence", 0)):
+            refused = await speak(app, **{field: value})
+            assert (refused.status, refused.json["error"]["param"]) == (400, field)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,12 @@ from server.app import create_app
 from server.config.settings import Settings
 from server.serving.service import Service
 from stages.contract.messages import SpeechEnd
-from stages.contract.pipeline import VoiceSpec
-from stages.models.qwen3_tts.talker.recordings import find_recordings, read_recording
+from stages.contract.model import VoiceSpec
+from stages.models.qwen3_tts.talker.recordings import (
+    RecordingFolder,
+    find_recordings,
+    read_recording,
+)
 from tests.server.asgi import Exchange, get
 from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage
 
@@ -59,9 +63,9 @@ async def cloning(folder, **settings):
 
     stages = ScriptedStage(*HELLO), ScriptedStage(SpeechEnd(1)), ScriptedStage(*SOUND)
     deployment = ScriptedDeployment(*stages, voices)
-    speaker, *others = deployment.pipelines
-    speaker = replace(speaker, voices=voices(), recordings=folder)
-    deployment.pipelines = (speaker, *others)
+    speaker, *others = deployment.models
+    speaker = replace(speaker, voices=voices(), uploads=RecordingFolder(folder))
+    deployment.models = (speaker, *others)
     service = Service(Settings(**settings), lambda: deployment)
     async with service.running():
         await service.settled.wait()

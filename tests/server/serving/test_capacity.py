@@ -12,7 +12,8 @@ from server.serving.capacity import NUM_SAMPLES, audio_s_per_s, choose_max_runni
 from server.serving.service import Service
 from stages.contract.errors import RequestError
 from stages.contract.messages import AudioChunk, AudioEnd, SpeechEnd
-from stages.contract.pipeline import DEFAULT_MAX_RUNNING
+from stages.contract.model import DEFAULT_MAX_RUNNING
+from stages.contract.roles import Role
 from tests.server.bench import HELLO, SOUND, ScriptedDeployment, ScriptedStage
 
 SECOND = AudioChunk(np.zeros(24_000, np.int16), 24_000)
@@ -21,12 +22,13 @@ SECOND = AudioChunk(np.zeros(24_000, np.int16), 24_000)
 class Speaker:
     """A model that takes `second_s` of its clock `now` for each second of audio."""
 
-    pipeline = SimpleNamespace(sample="sample")
+    model = SimpleNamespace(sample="sample", max_running=DEFAULT_MAX_RUNNING)
 
     def __init__(self, second_s, error=None):
         self.second_s = second_s
         self.error = error
         self.now = 5.0
+        self.speech = self  # its pipeline that speaks
 
     def open(self, requests, deadline_s, key):
         assert requests == ("sample",) * NUM_SAMPLES
@@ -42,7 +44,8 @@ class Speaker:
             for data in (SECOND, SECOND, AudioEnd(48_000, 40)):
                 self.now += self.second_s * isinstance(data, AudioChunk)
                 is_end = isinstance(data, AudioEnd)
-                yield OrchOutput(request_id, 1, data, is_end, self.error if is_end else None)
+                error = self.error if is_end else None
+                yield OrchOutput(request_id, 1, data, is_end, error, 0, Role.CODE2WAV, is_end)
 
 
 async def test_the_rate_is_the_audio_of_all_samples_divided_by_the_time():

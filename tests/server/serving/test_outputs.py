@@ -14,7 +14,7 @@ async def stream(*outputs):
 
 async def test_ends_after_the_terminal():
     source = stream(OrchOutput("r", 0, "a", False), OrchOutput("r", 0, "b", True))
-    assert [data async for data in Outputs(source)] == ["a", "b"]
+    assert [output.data async for output in Outputs(source)] == ["a", "b"]
 
 
 async def test_raises_the_error_of_the_request():

@@ -12,7 +12,7 @@ from server.serving.service import Service
 from server.serving.voices import voices_of
 from stages.contract.errors import StartError, UnavailableError
 from stages.contract.messages import SpeechEnd
-from stages.contract.pipeline import VoiceSpec
+from stages.contract.model import VoiceSpec
 from tests.server.asgi import get, post
 from tests.server.bench import HELLO, SOUND, SPEECH, ScriptedDeployment, ScriptedStage
 

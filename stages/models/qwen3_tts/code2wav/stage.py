@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import OUTPUT_RATE_HZ, AudioChunk, AudioEnd, CodecChunk
+from stages.contract.messages import (
+    OUTPUT_RATE_HZ,
+    AudioChunk,
+    AudioEnd,
+    Code2WavParams,
+    CodecChunk,
+)
 from stages.contract.stage import Emit
 from stages.kernels.cuda_graphs import CudaCapture
 from stages.kernels.device import AutoDtype, enter_stream, pick_device, pick_dtype
@@ -23,13 +29,14 @@ from stages.models.qwen3_tts.code2wav.batch_decoder import CALL_FRAMES, BatchDec
 from stages.models.qwen3_tts.code2wav.decoder import Decoder
 from stages.models.qwen3_tts.code2wav.model_config import read_codec_config
 from stages.models.qwen3_tts.code2wav.request import CodecRequest
-from stages.runtime.deadlines import Playback
+from stages.runtime.playback_order import Playback
 from stages.weights.safetensors import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from stages.contract.messages import Chunk, StageParams
+    from stages.contract.stage import Credit
     from stages.kernels.cuda_graphs import Capture
     from stages.models.qwen3_tts.code2wav.config import QwenCode2WavConfig
 
@@ -70,6 +77,7 @@ class QwenCode2WavStage:
 
     def open(self, request_id: str, params: StageParams) -> None:
         """Begin a request with an empty stream."""
+        assert isinstance(params, Code2WavParams)
         self._requests[request_id] = CodecRequest(
             self._batch_decoder.new_stream(), self._decoder.config.hop
         )
@@ -92,12 +100,12 @@ class QwenCode2WavStage:
         """Whether fewer than 2 s of frames wait."""
         return self._requests[request_id].wants_frames
 
-    def ready(self, request_id: str) -> bool:
-        """Whether enough frames wait for a call, or the input has ended."""
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit, and enough frames wait for a call or the input has ended."""
         request = self._requests[request_id]
-        if request.ended:
-            return True
-        return request.num_waiting >= self._min_frames(request_id)
+        if credit.both <= 0:
+            return False
+        return request.ended or request.num_waiting >= self._min_frames(request_id)
 
     def _min_frames(self, request_id: str) -> int:
         """How many frames to gather before the request is decoded."""
@@ -106,7 +114,7 @@ class QwenCode2WavStage:
         frames_left = self._playback.left_s(request_id) * OUTPUT_RATE_HZ / self._decoder.config.hop
         return max([size for size in CALL_FRAMES if size <= frames_left / 2], default=1)
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Run one call of the decoder, and end the requests that are drained."""
         waiting = [request_id for request_id in credit if self._requests[request_id].num_waiting]
         for request_id in credit.keys() - waiting:

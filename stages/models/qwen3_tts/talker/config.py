@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.contract.pipeline import DEFAULT_MAX_RUNNING
+from stages.contract.model import DEFAULT_MAX_RUNNING
 
 if TYPE_CHECKING:
     from pathlib import Path

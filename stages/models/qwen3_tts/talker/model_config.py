@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+MODEL_TYPE = "qwen3_tts"
 KINDS = ("custom_voice", "voice_design", "base")
 TOKENIZER_TYPE = "qwen3_tts_tokenizer_12hz"
 # The last ids of the talker's vocabulary are control codes. Only EOS among them may be sampled.
@@ -188,7 +189,7 @@ def read_config(folder: Path) -> QwenTtsConfig:
 def _checked_kind(path: Path, top: _Section) -> str:
     """The kind of the checkpoint. Raises CheckpointError if it cannot be served."""
     model_type = top.text("model_type", "")
-    if model_type != "qwen3_tts":
+    if model_type != MODEL_TYPE:
         raise CheckpointError(f"{path}: this is no Qwen3-TTS model (model_type is {model_type!r})")
     tokenizer, kind = top.text("tokenizer_type", ""), top.text("tts_model_type", "")
     if tokenizer != TOKENIZER_TYPE:

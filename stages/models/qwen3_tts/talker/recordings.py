@@ -17,6 +17,7 @@ from stages.contract.messages import OUTPUT_RATE_HZ, VoiceFile
 from stages.weights.json_file import read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -92,3 +93,22 @@ def remove_recording(folder: Path, name: str) -> None:
     """Remove a recording. Raises FileNotFoundError if there is none of that name."""
     (folder / f"{name}.wav").unlink()
     (folder / f"{name}.json").unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFolder:
+    """Implements `VoiceUploads` with the recordings of a folder."""
+
+    folder: Path
+
+    def names(self) -> Sequence[str]:
+        """The names of the recordings."""
+        return [recording.name for recording in find_recordings(self.folder)]
+
+    def add(self, name: str, samples: Samples, transcript: str, language: str) -> None:
+        """Write a recording. Raises FileExistsError if the name is taken."""
+        write_recording(self.folder, name, samples, transcript, language)
+
+    def remove(self, name: str) -> None:
+        """Remove a recording. Raises FileNotFoundError if there is none of that name."""
+        remove_recording(self.folder, name)

@@ -28,6 +28,7 @@ from stages.kernels.device import (
     step_tokens,
 )
 from stages.kernels.kv_cache import Slot
+from stages.models.qwen3_tts.settings import QwenSettings
 from stages.models.qwen3_tts.talker.decode_batch import DecodeBatch
 from stages.models.qwen3_tts.talker.host_copy import HostCopy
 from stages.models.qwen3_tts.talker.memory_budget import num_rows_that_fit
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from stages.contract.messages import Chunk, StageParams
+    from stages.contract.stage import Credit
     from stages.kernels.cuda_graphs import Capture
     from stages.models.qwen3_tts.talker.config import QwenTalkerConfig
     from stages.models.qwen3_tts.talker.copied_voice import CopiedVoice
@@ -155,15 +157,16 @@ class QwenTalkerStage:
             raise RequestError(request_id, f"the model has no voice {params.voice!r}")
         if speaker and speaker not in self._model.speakers:
             raise RequestError(request_id, f"the model has no voice {params.voice!r}")
-        if params.language and params.language not in self._model.languages:
+        chosen = params.settings or QwenSettings()
+        if chosen.language and chosen.language not in self._model.languages:
             raise RequestError(
-                request_id, f"the model does not speak the language {params.language!r}"
+                request_id, f"the model does not speak the language {chosen.language!r}"
             )
         reference = None
         if voice is not None:
             reference = Reference(voice.transcript, voice.num_frames)
-        instructions = params.instructions if self._model.follows_instructions else ""
-        prompt = self._prompt_builder.build(speaker, params.language, instructions, reference)
+        instructions = chosen.instructions if self._model.follows_instructions else ""
+        prompt = self._prompt_builder.build(speaker, chosen.language, instructions, reference)
         if prompt.length >= self._batch.max_tokens:
             most = self._batch.max_tokens - 1
             message = f"the prompt has {prompt.length} tokens; at most {most} are allowed"
@@ -187,15 +190,17 @@ class QwenTalkerStage:
         """Whether the request takes more text now."""
         return self._sequences[request_id].wants_text
 
-    def ready(self, request_id: str) -> bool:
-        """Whether a step could advance the request."""
+    def ready(self, request_id: str, credit: Credit) -> bool:
+        """Whether there is credit, and a step could advance the request."""
+        if credit.both <= 0:
+            return False
         sequence = self._sequences[request_id]
         if sequence.row is None:
             begins = sequence.can_prefill and bool(self._free_rows)
             return sequence.is_copying_voice or sequence.is_empty or begins
         return sequence.is_prefilling or sequence.can_decode
 
-    def step(self, credit: Mapping[str, int]) -> Iterator[Emit]:
+    def step(self, credit: Mapping[str, Credit]) -> Iterator[Emit]:
         """Prefill a part of the new prompts, then make a frame of each sequence that can decode."""
         yield from self._step([self._sequences[request_id] for request_id in credit])
 

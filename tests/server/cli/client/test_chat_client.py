@@ -66,7 +66,7 @@ def test_an_error_in_the_stream_is_raised_after_the_text_before_it():
 
 
 def build_fake_service(settings):
-    return Service(settings, lambda: build("fake", BuildConfig(settings.cache_dir)))
+    return Service(settings, lambda: build(["fake"], BuildConfig(settings.cache_dir)))
 
 
 def test_a_local_server_refuses_other_clients():

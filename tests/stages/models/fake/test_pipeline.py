@@ -18,15 +18,11 @@ from stages.contract.messages import (
     TextEnd,
     ThinkerParams,
 )
-from stages.contract.pipeline import (
-    chat_request,
-    prewarm_fn,
-    speech_request,
-)
-from stages.models.fake.pipeline import build_fake
+from stages.contract.pipeline import chat_request, prewarm_fn, speech_request
 from stages.runtime.deployment import Deployment
 from stages.runtime.placement import Placement
 from stages.runtime.replicas import make_replicas
+from tests.deployments import build_fake
 
 VOICE = TalkerParams("fake-low", seed=1)
 
@@ -66,7 +62,7 @@ def chat(text, speech=None, max_tokens=100):
 
 
 async def test_speech_gives_its_tones_and_then_its_end(deployment):
-    speech, _ = deployment.pipelines
+    speech = deployment.models[0].pipelines[0]
     orchestrator = AsyncChunkOrchestrator(speech.handles, speech.final_stage_ids, prewarm_fn)
     await orchestrator.start()
     outputs = await collect(orchestrator, speech_request("hello there you", VOICE))
@@ -78,7 +74,7 @@ async def test_speech_gives_its_tones_and_then_its_end(deployment):
 
 
 async def test_chat_speaks_while_it_writes(deployment):
-    _, pipeline = deployment.pipelines
+    pipeline = deployment.models[1].pipelines[1]
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await orchestrator.start()
     text = " ".join(f"word{n}" for n in range(200))
@@ -93,7 +89,7 @@ async def test_chat_speaks_while_it_writes(deployment):
 
 
 async def test_text_alone_starts_no_talker(deployment):
-    _, pipeline = deployment.pipelines
+    pipeline = deployment.models[1].pipelines[1]
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await orchestrator.start()
     outputs = await collect(orchestrator, chat("hi", max_tokens=2))
@@ -103,7 +99,7 @@ async def test_text_alone_starts_no_talker(deployment):
 
 
 async def test_the_same_stages_serve_the_form_without_async_chunks(deployment):
-    _, pipeline = deployment.pipelines
+    pipeline = deployment.models[1].pipelines[1]
     request = chat("one two three", VOICE)
 
     def forward(stage_id, data):
@@ -129,7 +125,7 @@ def samples(outputs):
 
 
 async def test_leaving_early_frees_every_stage(deployment):
-    _, pipeline = deployment.pipelines
+    pipeline = deployment.models[1].pipelines[1]
     orchestrator = AsyncChunkOrchestrator(pipeline.handles, pipeline.final_stage_ids, prewarm_fn)
     await orchestrator.start()
     request = chat("word " * 500, VOICE, max_tokens=1000)
@@ -155,7 +151,7 @@ async def test_a_stage_that_cannot_load_is_named_and_the_others_are_stopped(exec
 
 
 async def test_a_record_has_the_work_of_each_stage_and_statistics_outlive_a_worker(deployment):
-    speech, _ = deployment.pipelines
+    speech = deployment.models[0].pipelines[0]
     talkers = deployment.stages[1].workers
     orchestrator = AsyncChunkOrchestrator(speech.handles, speech.final_stage_ids, prewarm_fn)
     await orchestrator.start()

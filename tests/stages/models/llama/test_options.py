@@ -8,6 +8,7 @@ import torch
 from stages.contract.messages import Candidate, ChatPrompt, Message, Sampling, ThinkerParams
 from stages.kernels.attention import Segment
 from stages.models.llama.grammar import check_schema
+from tests.stages.credit import CREDIT
 
 pytestmark = pytest.mark.model
 GREEDY = Sampling(0, temperature=0)
@@ -38,8 +39,8 @@ def run(stage, requests):
     for name, params in zip(names, requests, strict=True):
         stage.open(name, params)
     chunks, ends = {name: [] for name in names}, {}
-    while ready := [name for name in names if stage.ready(name)]:
-        for emit in stage.step(dict.fromkeys(ready, 1)):
+    while ready := [name for name in names if stage.ready(name, CREDIT)]:
+        for emit in stage.step(dict.fromkeys(ready, CREDIT)):
             if emit.end:
                 ends[emit.request_id] = emit.end
             elif emit.chunk:

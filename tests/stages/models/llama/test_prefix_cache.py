@@ -8,6 +8,7 @@ import torch
 from stages.contract.messages import ChatPrompt, Message, Sampling, ThinkerParams
 from stages.kernels.kv_cache import CacheShape, KvCache
 from stages.models.llama.prefix_cache import PrefixCache
+from tests.stages.credit import CREDIT
 
 STORY = "Tell me about the sea, a small boat, and the two children who sailed it round the island."
 SHAPE = CacheShape(2, 1, 4, 1024, torch.float32, torch.device("cpu"))
@@ -106,7 +107,7 @@ def scored(stage, params):
     stage.open("a", replace(params, num_top=3))
     scores, end = [], None
     while end is None:
-        for emit in stage.step({"a": 1}):
+        for emit in stage.step({"a": CREDIT}):
             scores += emit.chunk.scores if emit.chunk else ()
             end = emit.end or end
     stage.close("a")

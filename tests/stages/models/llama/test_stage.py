@@ -23,6 +23,7 @@ from stages.kernels.transformer import Transformer
 from stages.models.llama.config import ThinkerConfig
 from stages.models.llama.stage import ThinkerStage
 from stages.models.llama.vocabulary import Vocabulary
+from tests.stages.credit import CREDIT
 
 pytestmark = pytest.mark.model
 GREEDY = Sampling(0, temperature=0)
@@ -54,14 +55,14 @@ class BrokenReply:
             raise LookupError("no such character")
 
 
-def run(stage, requests, credit=1):
+def run(stage, requests):
     """Runs requests {id: params} side by side: {id: (text, end)}."""
     for request_id, params in requests.items():
         stage.open(request_id, params)
     texts, ends = dict.fromkeys(requests, ""), {}
-    while ready := [request_id for request_id in requests if stage.ready(request_id)]:
+    while ready := [request_id for request_id in requests if stage.ready(request_id, CREDIT)]:
         seen = []
-        for emit in stage.step(dict.fromkeys(ready, credit)):
+        for emit in stage.step(dict.fromkeys(ready, CREDIT)):
             assert emit.request_id not in ends
             if emit.end:
                 ends[emit.request_id] = emit.end
@@ -213,8 +214,8 @@ def test_a_full_context_ends_a_reply(small_stage):
 def test_only_requests_in_room_advance(stage):
     stage.open("a", chat(QUESTIONS[0]))
     stage.open("b", chat(QUESTIONS[0]))
-    assert {emit.request_id for _ in range(4) for emit in stage.step({"a": 1})} == {"a"}
-    assert {emit.request_id for emit in stage.step({"b": 1})} == {"b"}
+    assert {emit.request_id for _ in range(4) for emit in stage.step({"a": CREDIT})} == {"a"}
+    assert {emit.request_id for emit in stage.step({"b": CREDIT})} == {"b"}
     assert list(stage.step({})) == []
     stage.close("a")
     stage.close("b")
@@ -224,10 +225,10 @@ def test_a_closed_request_does_not_disturb_the_others(stage):
     want = run(stage, {"a": chat(QUESTIONS[0])})["a"]
     stage.open("gone", chat(QUESTIONS[2]))
     stage.open("a", chat(QUESTIONS[0]))
-    emits = list(stage.step({"gone": 1, "a": 1}))
+    emits = list(stage.step({"gone": CREDIT, "a": CREDIT}))
     stage.close("gone")
-    while stage.ready("a"):
-        emits += stage.step({"a": 1})
+    while stage.ready("a", CREDIT):
+        emits += stage.step({"a": CREDIT})
     stage.close("a")
     assert "".join(e.chunk.text for e in emits if e.chunk and e.request_id == "a") == want[0]
 
@@ -238,14 +239,14 @@ def test_a_request_that_fails_in_a_step_does_not_change_the_others(stage, monkey
     stage.open("a", chat(QUESTIONS[0]))
     monkeypatch.undo()
     stage.open("b", chat(QUESTIONS[0]))
-    list(stage.step({"a": 1, "b": 1}))  # reads a's prompt, and a part of b's
+    list(stage.step({"a": CREDIT, "b": CREDIT}))  # reads a's prompt, and a part of b's
     with pytest.raises(RequestError, match="no such character") as failure:
-        list(stage.step({"a": 1, "b": 1}))
+        list(stage.step({"a": CREDIT, "b": CREDIT}))
     assert failure.value.request_id == "a"
     stage.close("a")
     emits = []
-    while stage.ready("b"):
-        emits += stage.step({"b": 1})
+    while stage.ready("b", CREDIT):
+        emits += stage.step({"b": CREDIT})
     stage.close("b")
     assert "".join(e.chunk.text for e in emits if e.chunk) == want[0]
 
@@ -282,7 +283,7 @@ def test_the_stage_takes_no_chunks(stage):
     stage.open("a", chat(QUESTIONS[0]))
     assert not stage.wants_chunk("a")
     stage.end_input("a")
-    assert stage.ready("a")
+    assert stage.ready("a", CREDIT)
     stage.close("a")
 
 

@@ -5,7 +5,7 @@ import anyio.lowlevel
 from stages.contract.errors import WorkerDiedError
 from stages.contract.messages import StageInput, StageOutput
 from stages.runtime.executors.handle import ReplicatedHandle
-from stages.runtime.worker.control import Credit, Output, Submit
+from stages.runtime.worker.control import AddCredit, Output, Submit
 
 
 class WorkerInbox:
@@ -45,7 +45,7 @@ async def test_credit_is_sent_once_per_turn_of_the_loop():
     await anyio.lowlevel.checkpoint()
     handle.credit("a", 1)
     await anyio.lowlevel.checkpoint()
-    assert worker.received == [Credit({"a": 2, "b": 1}), Credit({"a": 1})]
+    assert worker.received == [AddCredit({"a": 2, "b": 1}), AddCredit({"a": 1})]
 
 
 async def test_credit_goes_to_the_replica_that_has_the_request():
@@ -55,7 +55,7 @@ async def test_credit_goes_to_the_replica_that_has_the_request():
     for request_id in ("a", "b", "nobody"):
         handle.credit(request_id, 1)
     await anyio.lowlevel.checkpoint()
-    assert [worker.received for worker in workers] == [[Credit({"a": 1})], [Credit({"b": 1})]]
+    assert [worker.received for worker in workers] == [[AddCredit({"a": 1})], [AddCredit({"b": 1})]]
 
 
 async def test_a_worker_that_died_gets_no_credit_and_the_next_one_only_new_credit():
@@ -69,7 +69,7 @@ async def test_a_worker_that_died_gets_no_credit_and_the_next_one_only_new_credi
     await submit(handle, "b")
     handle.credit("b", 1)
     await anyio.lowlevel.checkpoint()
-    assert worker.received == [Credit({"b": 1})]
+    assert worker.received == [AddCredit({"b": 1})]
 
 
 async def test_work_is_known_from_the_submit_until_the_worker_is_gone():
@@ -93,7 +93,7 @@ async def test_credit_is_sent_at_a_quarter_of_what_may_be_unread():
     handle.credit("b", 1)
     handle.credit("a", 1)
     await anyio.lowlevel.checkpoint()
-    assert worker.received == [Credit({"a": 2, "b": 1})]
+    assert worker.received == [AddCredit({"a": 2, "b": 1})]
 
 
 async def test_credit_of_a_request_that_is_over_is_not_sent():
@@ -105,4 +105,4 @@ async def test_credit_of_a_request_that_is_over_is_not_sent():
     replica.deliver(Output(0, StageOutput("a", None, finished=True)))
     handle.credit("b", 2)
     await anyio.lowlevel.checkpoint()
-    assert worker.received == [Credit({"b": 2})]
+    assert worker.received == [AddCredit({"b": 2})]

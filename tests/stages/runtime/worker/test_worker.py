@@ -5,16 +5,25 @@ import contextlib
 import pytest
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import StageInput, TextChunk
-from stages.contract.stage import Emit
+from stages.contract.messages import (
+    ChatPrompt,
+    Message,
+    Sampling,
+    StageInput,
+    TextChunk,
+    ThinkerParams,
+    To,
+)
+from stages.contract.stage import Credit, Emit
 from stages.runtime.connectors.contract import LaneSignal
 from stages.runtime.connectors.memory import MemoryConnector
 from stages.runtime.connectors.wakeup import ThreadWakeup
 from stages.runtime.cores import CORES
-from stages.runtime.worker.control import Abort, AbortDone, Credit, Stop, Submit
+from stages.runtime.worker.control import Abort, AbortDone, AddCredit, Stop, Submit
 from stages.runtime.worker.edges import Position, WorkerEdges
 from stages.runtime.worker.step_stats import StepReport
-from stages.runtime.worker.worker import Worker
+from stages.runtime.worker.worker import UNLIMITED, Worker
+from tests.stages.addressed import SplitThinker
 
 
 class EchoStage:
@@ -41,8 +50,8 @@ class EchoStage:
     def wants_chunk(self, request_id):
         return len(self.fed[request_id]) < 2
 
-    def ready(self, request_id):
-        return bool(self.fed[request_id]) or request_id in self.ended
+    def ready(self, request_id, credit):
+        return credit.both > 0 and (bool(self.fed[request_id]) or request_id in self.ended)
 
     def step(self, credit):
         self.batches.append(dict(credit))
@@ -148,10 +157,10 @@ def test_a_request_without_credit_waits_and_the_others_go_on():
     assert [r[1] for r in first if r[0] == "a"] == [TextChunk("a"), TextChunk("b")]
     assert ("b", "end", True) in first
     assert harness.turn() == []
-    second = harness.turn(Credit({"a": 1}))
+    second = harness.turn(AddCredit({"a": 1}))
     assert second == [("a", TextChunk("c"), False)]
-    assert harness.turn(Credit({"a": 1})) == [("a", TextChunk("d"), False)]
-    assert harness.turn(Credit({"a": 1})) == [("a", "end", True)]
+    assert harness.turn(AddCredit({"a": 1})) == [("a", TextChunk("d"), False)]
+    assert harness.turn(AddCredit({"a": 1})) == [("a", "end", True)]
 
 
 def test_an_edge_without_credit_holds_its_request_back_and_the_end_waits_to_be_consumed():
@@ -161,12 +170,12 @@ def test_an_edge_without_credit_holds_its_request_back_and_the_end_waits_to_be_c
     assert harness.sent() == [TextChunk("a"), TextChunk("b")]
     edge.consumed("a")
     edge.consumed("a")
-    assert harness.turn(Credit({"a": 0})) == []
+    assert harness.turn(AddCredit({"a": 0})) == []
     assert harness.sent() == [TextChunk("c"), LaneSignal.END]
     edge.consumed("a")
-    assert harness.turn(Credit({"a": 0})) == []
+    assert harness.turn(AddCredit({"a": 0})) == []
     edge.consumed("a")
-    assert harness.turn(Credit({"a": 0})) == [("a", "end", True)]
+    assert harness.turn(AddCredit({"a": 0})) == [("a", "end", True)]
     assert harness.edge.stats().num_lanes == 0
 
 
@@ -176,7 +185,7 @@ def test_chunks_that_come_before_the_submit_wait_for_it():
     sender.open_lane("a")
     sender.send("a", TextChunk("early"))
     sender.finish("a")
-    assert harness.turn(Credit({"nobody": 1})) == []
+    assert harness.turn(AddCredit({"nobody": 1})) == []
     assert not sender.is_drained("a")
     assert harness.turn(submit("a", over_edge="before")) == [
         ("a", TextChunk("early"), False),
@@ -190,7 +199,7 @@ def test_a_chunk_is_reported_before_the_stage_ahead_is_woken_to_make_the_next():
     harness.turn(submit("a", over_edge="before"))
     harness.before.open_lane("a")
     harness.before.send("a", TextChunk("x"))
-    assert harness.turn(Credit({"nobody": 1})) == [("a", TextChunk("x"), False)]
+    assert harness.turn(AddCredit({"nobody": 1})) == [("a", TextChunk("x"), False)]
     assert harness.neighbours.woken_after == [harness.reports]
 
 
@@ -199,7 +208,7 @@ def test_an_abort_in_place_of_the_submit_frees_what_came_early():
     sender = harness.before
     sender.open_lane("a")
     sender.send("a", TextChunk("early"))
-    harness.turn(Credit({"nobody": 1}))
+    harness.turn(AddCredit({"nobody": 1}))
     assert harness.turn(Abort(0, "a", "before")) == [("aborted", "a")]
     assert sender.is_drained("a")
     assert (
@@ -212,9 +221,9 @@ def test_a_reset_drops_what_came_early_over_its_edge_and_over_no_other():
     for request_id, sender in zip("ab", harness.senders.values(), strict=True):
         sender.open_lane(request_id)
         sender.send(request_id, TextChunk("early"))
-    harness.turn(Credit({"nobody": 1}))
+    harness.turn(AddCredit({"nobody": 1}))
     harness.before.reset()
-    harness.turn(Credit({"nobody": 1}))
+    harness.turn(AddCredit({"nobody": 1}))
     assert harness.turn(submit("a", over_edge="before"), submit("b", over_edge="also before")) == [
         ("b", TextChunk("early"), False)
     ]
@@ -226,11 +235,11 @@ def test_input_that_waits_is_dropped_when_the_stage_before_gives_up():
     harness.before.open_lane("a")
     for text in "wxyz":
         harness.before.send("a", TextChunk(text))
-    assert harness.turn(Credit({"nobody": 1})) == [("a", TextChunk("w"), False)]
+    assert harness.turn(AddCredit({"nobody": 1})) == [("a", TextChunk("w"), False)]
     harness.before.close_lane("a")
-    harness.turn(Credit({"nobody": 1}))
+    harness.turn(AddCredit({"nobody": 1}))
     fed = [("a", TextChunk(text), False) for text in "xy"]  # the stage takes two at a time
-    assert harness.turn(Credit({"a": 9})) == fed
+    assert harness.turn(AddCredit({"a": 9})) == fed
     assert harness.turn(Abort(0, "a", "before")) == [("aborted", "a")]
 
 
@@ -298,6 +307,76 @@ def test_a_worker_that_died_no_longer_counts_as_busy():
     assert CORES.num_workers == 0
 
 
+class Addressing(EchoStage):
+    """Emits each chunk to the address that is its text."""
+
+    def step(self, credit):
+        for emit in super().step(credit):
+            to = To.BOTH if emit.chunk is None else To[emit.chunk.text]
+            yield Emit(emit.request_id, emit.chunk, emit.end, to)
+
+
+ADDRESSES = ("CLIENT", "NEXT", "BOTH")
+
+
+def reported(harness):
+    """The addresses of the chunks that were reported."""
+    outputs = [r.output for r in harness.reports if not isinstance(r, StepReport)]
+    assert all(output.to is To[output.data.text] for output in outputs if not output.finished)
+    return [output.data.text for output in outputs if not output.finished]
+
+
+@pytest.mark.parametrize(
+    ("final", "to_client"), [(True, ["CLIENT", "BOTH"]), (False, [])], ids=["final", "not final"]
+)
+def test_a_chunk_goes_where_it_is_addressed_to(final, to_client):
+    harness = Harness(Addressing(), final=final, outgoing=True)
+    harness.turn(submit("a", *ADDRESSES, has_next=True))
+    assert harness.sent() == [TextChunk("NEXT"), TextChunk("BOTH")]
+    assert reported(harness) == to_client
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_without_an_edge_every_chunk_is_reported_with_its_address(final):
+    harness = Harness(Addressing(), final=final)
+    harness.turn(submit("a", *ADDRESSES))
+    assert reported(harness) == [*ADDRESSES]
+
+
+@pytest.mark.parametrize(
+    ("options", "credit"),
+    [
+        ({"outgoing": True}, Credit(client=3, next=2)),
+        ({"outgoing": True, "final": False}, Credit(client=UNLIMITED, next=2)),
+        ({}, Credit(client=3, next=3)),
+        ({"final": False}, Credit(client=3, next=3)),
+    ],
+    ids=["final", "not final", "no edge", "not final, no edge"],
+)
+def test_credit_for_the_client_and_for_the_next_stage_is_counted_apart(options, credit):
+    harness = Harness(max_unread=3, **options)
+    harness.turn(submit("a", "x", has_next="outgoing" in options))
+    assert harness.stage.batches[0] == {"a": credit}
+
+
+def split(text):
+    return ThinkerParams(ChatPrompt((Message("user", text),)), Sampling(seed=1), max_tokens=99)
+
+
+def test_a_stage_may_go_on_for_one_side_while_the_other_has_no_credit():
+    harness = Harness(SplitThinker(), outgoing=True, max_unread=1)
+    first = harness.turn(submit("a", params=split("x"), has_next=True))
+    assert [data.text for _, data, _ in first] == ["You"]
+    assert [chunk.text for chunk in harness.sent()] == ["YOU", " SAID:"]
+    assert harness.turn() == []  # it waits for both, and nothing spins
+    harness.after.consumed("a")
+    assert harness.turn(AddCredit({"nobody": 1})) == []
+    assert [chunk.text for chunk in harness.sent()] == [" X"]
+    assert [data.text for _, data, _ in harness.turn(AddCredit({"a": 1}))] == [" said:"]
+    assert [data.text for _, data, _ in harness.turn(AddCredit({"a": 1}))] == [" x"]
+    assert harness.sent() == [LaneSignal.END]  # the end needs no credit
+
+
 class OneAtATime(EchoStage):
     """Holds one request until its end, and lets the others wait."""
 
@@ -305,8 +384,8 @@ class OneAtATime(EchoStage):
         super().__init__()
         self.holder = None
 
-    def ready(self, request_id):
-        return self.holder in (None, request_id) and super().ready(request_id)
+    def ready(self, request_id, credit):
+        return self.holder in (None, request_id) and super().ready(request_id, credit)
 
     def step(self, credit):
         self.holder = min(credit)
@@ -330,8 +409,8 @@ def test_requests_that_wait_for_another_are_asked_again_when_it_ends_or_is_abort
     if aborted:
         assert ("b", TextChunk("z"), False) in harness.turn(Abort(0, "a"))
     else:
-        harness.turn(Credit({"a": 1}))
-        assert ("b", TextChunk("z"), False) in harness.turn(Credit({"a": 1}))
+        harness.turn(AddCredit({"a": 1}))
+        assert ("b", TextChunk("z"), False) in harness.turn(AddCredit({"a": 1}))
 
 
 def test_requests_that_wait_for_another_need_not_wait_until_its_chunks_are_consumed():

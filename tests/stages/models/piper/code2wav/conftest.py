@@ -10,6 +10,7 @@ from stages.contract.messages import Code2WavParams, TalkerParams, TextChunk
 from stages.models.piper.code2wav import Code2WavStage
 from stages.models.piper.code2wav_config import Code2WavConfig
 from stages.weights.onnx import OnnxWeights, read_onnx
+from tests.stages.credit import CREDIT
 
 
 def add(onnx, name, shape, stride=1, dilation=1, pad=0):
@@ -67,7 +68,7 @@ def decode(code2wav):
                     code2wav.end_input("a")
                 else:
                     code2wav.feed("a", chunk)
-            for emit in code2wav.step({"a": 1}) if code2wav.ready("a") else ():
+            for emit in code2wav.step({"a": CREDIT}) if code2wav.ready("a", CREDIT) else ():
                 if emit.end is not None:
                     code2wav.close("a")
                     return audio, emit.end
@@ -99,7 +100,7 @@ class _Pair:
         return {rid: (np.concatenate(self.audio[rid]), self.ends[rid]) for rid in self.audio}
 
     def step_talker(self):
-        if credit := {rid: 1 for rid in self.speaking if len(self.between[rid]) < 2}:
+        if credit := {rid: CREDIT for rid in self.speaking if len(self.between[rid]) < 2}:
             for emit in self.talker.step(credit):
                 self.between[emit.request_id].append(emit.chunk)
                 if emit.end is not None:
@@ -116,7 +117,7 @@ class _Pair:
 
     def step_code2wav(self):
         running = [rid for rid in self.audio if rid not in self.ends]
-        if credit := {rid: 1 for rid in running if self.code2wav.ready(rid)}:
+        if credit := {rid: CREDIT for rid in running if self.code2wav.ready(rid, CREDIT)}:
             for emit in self.code2wav.step(credit):
                 if emit.end is not None:
                     self.ends[emit.request_id] = emit.end

@@ -9,11 +9,13 @@ from stages.contract.messages import (
     OUTPUT_RATE_HZ,
     Caption,
     Code2WavParams,
-    TalkerParams,
     TextChunk,
     TextSpan,
 )
 from stages.models.piper.caption_track import CaptionTrack
+from stages.models.piper.settings import PiperSettings
+from tests.stages.credit import CREDIT
+from tests.stages.models.parameters import talker_params
 
 TEXT = (
     "Hello **there**, my friend. It cost $3.50 on the [first day](http://x.y)!\n"
@@ -45,20 +47,22 @@ def chunks_of(talker, code2wav):
     """Run a request through both stages; its audio chunks."""
 
     def run(text, **params):
-        talker.open("c", TalkerParams("joe", **({"seed": 3, "captions": True} | params)))
+        talker.open(
+            "c", talker_params(PiperSettings, "joe", **({"seed": 3, "captions": True} | params))
+        )
         talker.feed("c", TextChunk(text))
         talker.end_input("c")
         code2wav.open("c", Code2WavParams("joe"))
         audio, ended, done = [], False, False
         while not done:
             while not ended and code2wav.wants_chunk("c"):
-                for emit in talker.step({"c": 1}):
+                for emit in talker.step({"c": CREDIT}):
                     if emit.chunk is not None:
                         code2wav.feed("c", emit.chunk)
                     else:
                         ended = True
                         code2wav.end_input("c")
-            for emit in code2wav.step({"c": 1}) if code2wav.ready("c") else ():
+            for emit in code2wav.step({"c": CREDIT}) if code2wav.ready("c", CREDIT) else ():
                 done = emit.end is not None
                 if not done:
                     audio.append(emit.chunk)
@@ -70,7 +74,7 @@ def chunks_of(talker, code2wav):
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("params", [{}, {"speed": 1.7}, {"sentence_silence_s": 1.0}])
+@pytest.mark.parametrize("params", [{}, {"speed": 1.7}, {"sentence_silence": 1.0}])
 def test_captions_are_in_order_within_the_sound_and_of_the_right_words(chunks_of, params):
     audio = chunks_of(TEXT, **params)
     num_samples = sum(len(chunk.samples) for chunk in audio)
@@ -153,7 +157,7 @@ def loud_s(samples):
 @pytest.mark.model
 def test_silence_after_a_sentence_can_be_set(chunks_of):
     def seconds(silence_s):
-        audio = chunks_of("Red\nBlue\nGreen", sentence_silence_s=silence_s)
+        audio = chunks_of("Red\nBlue\nGreen", sentence_silence=silence_s)
         return sum(len(chunk.samples) for chunk in audio) / OUTPUT_RATE_HZ
 
     assert seconds(1.0) - seconds(0.0) == pytest.approx(2.0, abs=0.001)

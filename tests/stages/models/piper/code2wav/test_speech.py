@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.read_back import num_errors
-from stages.contract.messages import TalkerParams
+from stages.models.piper.settings import PiperSettings
+from tests.stages.models.parameters import talker_params
 
 pytestmark = pytest.mark.model
 
@@ -26,7 +27,7 @@ TEXT = "Hello there, my friend. Here is a second sentence, which is a little lon
 
 
 def params(seed=5, speed=1.0):
-    return TalkerParams("joe", seed, speed)
+    return talker_params(PiperSettings, "joe", seed, speed=speed)
 
 
 def words_of(text):

@@ -14,6 +14,7 @@ from stages.contract.messages import AudioEnd, Code2WavParams, LatentChunk
 from stages.models.piper.code2wav_request import MAX_WAITING_FRAMES, SIZES
 from stages.models.piper.hifigan import HifiGan
 from stages.runtime.cores import FIRST_SOUNDS
+from tests.stages.credit import CREDIT
 
 pytestmark = pytest.mark.model
 
@@ -65,8 +66,8 @@ def test_frame_by_frame_equals_whole(decode, expected):
 
 
 def durations_s(code2wav):
-    while code2wav.ready("a"):
-        (emit,) = code2wav.step({"a": 1})
+    while code2wav.ready("a", CREDIT):
+        (emit,) = code2wav.step({"a": CREDIT})
         yield len(emit.chunk.samples) / emit.chunk.rate_hz
 
 
@@ -74,7 +75,7 @@ def test_a_chunk_is_decoded_as_soon_as_the_smallest_size_has_its_context(code2wa
     code2wav.open("a", Code2WavParams("joe"))
     frames = frames_of(16)
     code2wav.feed("a", LatentChunk(frames[:15], first=True, last=False))
-    assert not code2wav.ready("a")
+    assert not code2wav.ready("a", CREDIT)
     code2wav.feed("a", LatentChunk(frames[15:], first=False, last=False))
     FIRST_SOUNDS.begin("a")  # as the talker did
     assert list(durations_s(code2wav)) == [pytest.approx(5 * 256 / 22050, abs=0.043)]
@@ -125,6 +126,6 @@ def test_an_exception_fails_its_request(code2wav):
     code2wav.open("a", Code2WavParams("joe"))
     code2wav.feed("a", LatentChunk(torch.zeros(40, 7), first=True, last=True))
     with pytest.raises(RequestError) as error:
-        list(code2wav.step({"a": 1}))
+        list(code2wav.step({"a": CREDIT}))
     assert error.value.request_id == "a"
     code2wav.close("a")

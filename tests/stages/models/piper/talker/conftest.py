@@ -8,6 +8,7 @@ import pytest
 
 from stages.contract.messages import TalkerParams, TextChunk
 from stages.models.piper.vits import Vits
+from tests.stages.credit import CREDIT
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +35,8 @@ def speak(talker):
                     talker.feed(rid, TextChunk(texts[rid].pop(0)))
                     if not texts[rid]:
                         talker.end_input(rid)
-            credit = {rid: 1 for rid in requests if rid not in ends and talker.ready(rid)}
-            for emit in talker.step(credit):
+            ready = [rid for rid in requests if rid not in ends and talker.ready(rid, CREDIT)]
+            for emit in talker.step(dict.fromkeys(ready, CREDIT)):
                 if emit.end is not None:
                     ends[emit.request_id] = emit.end
                     talker.close(emit.request_id)

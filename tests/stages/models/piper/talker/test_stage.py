@@ -5,10 +5,13 @@ import torch
 
 from stages.contract.errors import RequestError
 from stages.contract.messages import SpeechEnd, TalkerParams, TextChunk
+from stages.models.piper.settings import PiperSettings
 from stages.models.piper.talker import TalkerStage
 from stages.models.piper.talker_config import TalkerConfig
 from stages.models.piper.talker_request import CONTEXT_FRAMES
 from stages.runtime.cores import FIRST_SOUNDS
+from tests.stages.credit import CREDIT
+from tests.stages.models.parameters import talker_params
 
 pytestmark = pytest.mark.model
 
@@ -16,7 +19,7 @@ TEXT = "Hello there, my friend. The birch canoe slid on the smooth planks!\nGood
 
 
 def params(**changes):
-    return TalkerParams("joe", **({"seed": 7} | changes))
+    return talker_params(PiperSettings, "joe", **({"seed": 7} | changes))
 
 
 def frames_of(chunks):
@@ -62,7 +65,7 @@ def test_the_first_slice_is_larger_when_more_requests_are_open(talker, num_open,
         talker.open(request_id, params())
     talker.feed("0", TextChunk(LONG))
     talker.end_input("0")
-    (emit,) = talker.step({"0": 1})
+    (emit,) = talker.step({"0": CREDIT})
     for request_id in ids:
         talker.close(request_id)
     assert len(emit.chunk.frames) == slice_frames + CONTEXT_FRAMES
@@ -72,10 +75,10 @@ def test_a_request_that_began_alone_keeps_small_slices_when_others_come(talker):
     talker.open("a", params())
     talker.feed("a", TextChunk(LONG))
     talker.end_input("a")
-    sizes = [len(emit.chunk.frames) for emit in talker.step({"a": 1})]
+    sizes = [len(emit.chunk.frames) for emit in talker.step({"a": CREDIT})]
     for number in range(20):
         talker.open(str(number), params())
-    sizes += [len(emit.chunk.frames) for emit in talker.step({"a": 1})]
+    sizes += [len(emit.chunk.frames) for emit in talker.step({"a": CREDIT})]
     for request_id in ("a", *map(str, range(20))):
         talker.close(request_id)
     assert sizes == [5 + CONTEXT_FRAMES, 16]
@@ -96,7 +99,7 @@ def test_talkers_of_a_process_count_each_others_requests(talker):
         (talker if number % 2 else other).open(str(number), params())
     talker.feed("1", TextChunk(LONG))
     talker.end_input("1")
-    (emit,) = talker.step({"1": 1})
+    (emit,) = talker.step({"1": CREDIT})
     for number in range(9):
         (talker if number % 2 else other).close(str(number))
     assert len(emit.chunk.frames) == 64 + CONTEXT_FRAMES
@@ -140,13 +143,13 @@ def test_other_stages_give_way_only_to_the_first_words(talker, monkeypatch):
     monkeypatch.setattr(FIRST_SOUNDS, "made_here", True)
     talker.open("a", params())
     talker.feed("a", TextChunk("... "))
-    list(talker.step({"a": 1}))
+    list(talker.step({"a": CREDIT}))
     assert FIRST_SOUNDS.num_coming == 0
     talker.feed("a", TextChunk("Good morning to you, and how are you? "))
-    list(talker.step({"a": 1}))
+    list(talker.step({"a": CREDIT}))
     assert FIRST_SOUNDS.num_coming == 1
     FIRST_SOUNDS.end("a")  # as code2wav does when it is heard
-    list(talker.step({"a": 1}))
+    list(talker.step({"a": CREDIT}))
     assert FIRST_SOUNDS.num_coming == 0
     talker.close("a")
 
@@ -155,7 +158,7 @@ def test_no_stage_gives_way_to_a_closed_request(talker, monkeypatch):
     monkeypatch.setattr(FIRST_SOUNDS, "made_here", True)
     talker.open("a", params())
     talker.feed("a", TextChunk("Good morning to you, and how are you? "))
-    list(talker.step({"a": 1}))
+    list(talker.step({"a": CREDIT}))
     assert FIRST_SOUNDS.num_coming == 1
     talker.close("a")
     assert FIRST_SOUNDS.num_coming == 0
@@ -164,8 +167,8 @@ def test_no_stage_gives_way_to_a_closed_request(talker, monkeypatch):
 def test_speech_starts_while_text_is_still_written(talker):
     talker.open("a", params())
     talker.feed("a", TextChunk("Good morning to you, and"))
-    assert talker.ready("a")
-    assert [emit.chunk.first for emit in talker.step({"a": 1})] == [True]
+    assert talker.ready("a", CREDIT)
+    assert [emit.chunk.first for emit in talker.step({"a": CREDIT})] == [True]
     talker.close("a")
 
 
@@ -186,7 +189,7 @@ def test_a_step_emits_at_most_one_chunk_of_one_request(talker):
         talker.end_input(rid)
     served = []
     for _ in range(4):
-        emits = list(talker.step({"a": 1, "b": 1}))
+        emits = list(talker.step({"a": CREDIT, "b": CREDIT}))
         assert len(emits) == 1
         served.append(emits[0].request_id)
     assert set(served) == {"a", "b"}
@@ -204,6 +207,6 @@ def test_an_exception_fails_its_request(talker):
     talker.feed("a", TextChunk("Hello."))
     talker.end_input("a")
     with pytest.raises(RequestError) as error:
-        list(talker.step({"a": 1}))
+        list(talker.step({"a": CREDIT}))
     assert error.value.request_id == "a"
     talker.close("a")

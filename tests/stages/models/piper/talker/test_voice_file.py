@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.contract.pipeline import VoiceSpec
+from stages.contract.model import VoiceSpec
 from stages.models.piper.voice_file import bundled_voices, list_voices, read_voice, voice_file
 from stages.weights.onnx import read_onnx
 

@@ -18,11 +18,14 @@ from stages.models.piper.code2wav import Code2WavStage
 from stages.models.piper.code2wav_config import Code2WavConfig
 from stages.models.piper.download import add_voice
 from stages.models.piper.hifigan import HifiGan
+from stages.models.piper.settings import PiperSettings
 from stages.models.piper.talker import TalkerStage
 from stages.models.piper.talker_config import TalkerConfig
 from stages.models.piper.voice_file import voice_file
 from stages.models.piper.voices import current_voices, find_voices
 from stages.weights.onnx import read_onnx
+from tests.stages.credit import CREDIT
+from tests.stages.models.parameters import talker_params
 from tests.stages.weights.onnx_writer import write_decoder_alone, write_voice
 
 TEXT = "Hello there, my friend. This is a test of a voice."
@@ -63,12 +66,12 @@ def stages():
 
 
 def frames_of(talker, file, text=TEXT, **params):
-    talker.open("a", TalkerParams("any", seed=1, file=file, **params))
+    talker.open("a", talker_params(PiperSettings, "any", seed=1, file=file, **params))
     talker.feed("a", TextChunk(text))
     talker.end_input("a")
     chunks = []
     while True:
-        (*emits,) = talker.step({"a": 8})
+        (*emits,) = talker.step({"a": CREDIT})
         chunks += [emit.chunk for emit in emits if emit.chunk is not None]
         if any(emit.end is not None for emit in emits):
             talker.close("a")
@@ -83,7 +86,7 @@ def samples_of(code2wav, file, chunks, speaker=0):
             code2wav.feed("a", waiting.pop(0))
             if not waiting:
                 code2wav.end_input("a")
-        for emit in code2wav.step({"a": 8}) if code2wav.ready("a") else ():
+        for emit in code2wav.step({"a": CREDIT}) if code2wav.ready("a", CREDIT) else ():
             if emit.end is not None:
                 code2wav.close("a")
                 return np.concatenate(audio)

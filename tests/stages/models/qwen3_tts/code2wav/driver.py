@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from stages.contract.messages import Code2WavParams
+from tests.stages.credit import CREDIT
 
 CODEBOOK_SIZE = 256
 NUM_CODES = 6  # of a frame
@@ -54,7 +55,7 @@ class StageDriver:
 
     def step(self):
         """Run a step with all requests that are ready. Returns the ids of those that got audio."""
-        credit = {rid: 1 for rid in self.waiting if self.stage.ready(rid)}
+        credit = {rid: CREDIT for rid in self.waiting if self.stage.ready(rid, CREDIT)}
         emitted = []
         for emit in self.stage.step(credit):
             if emit.end is None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stages.contract.errors import RequestError
 from stages.contract.messages import AudioEnd, Caption, Code2WavParams, CodecChunk, TextSpan
 from stages.models.qwen3_tts.code2wav.request import MAX_WAITING_FRAMES
+from tests.stages.credit import CREDIT
 from tests.stages.models.qwen3_tts.code2wav.driver import decoded_pcm, random_codes
 
 HOP = 1920
@@ -84,7 +85,7 @@ def test_the_first_frame_is_emitted_at_once_and_then_chunks_grow(driver):
     assert driver.step() == ["a"]
     while len(driver.waiting["a"]) > 1:  # frames come faster than real time
         driver.stage.feed("a", driver.waiting["a"].pop(0))
-        if driver.stage.ready("a"):
+        if driver.stage.ready("a", CREDIT):
             driver.step()
     sizes = [len(chunk.samples) // HOP for chunk in driver.audio["a"]]
     assert sizes[:3] == [1, 1, 1]
@@ -96,12 +97,12 @@ def test_a_request_gathers_frames_only_while_its_client_has_enough_audio(driver,
     driver.open("a", chunks_of(random_codes(5, 30)))
     for _ in range(8):
         driver.stage.feed("a", driver.waiting["a"].pop(0))
-    while driver.stage.ready("a"):
+    while driver.stage.ready("a", CREDIT):
         driver.step()
     driver.stage.feed("a", driver.waiting["a"].pop(0))
-    assert not driver.stage.ready("a")
+    assert not driver.stage.ready("a", CREDIT)
     clock.now_s += 5 * FRAME_S  # of 8 that were emitted
-    assert driver.stage.ready("a")
+    assert driver.stage.ready("a", CREDIT)
 
 
 def test_the_client_that_runs_out_first_is_served_first(driver, clock):
@@ -130,7 +131,7 @@ def test_a_caption_comes_with_its_last_samples(driver):
     driver.open("a", [*chunks_of(frames[:8]), CodecChunk(frames[8:], caption=caption)])
     for _ in range(8):
         driver.stage.feed("a", driver.waiting["a"].pop(0))
-        while driver.stage.ready("a"):
+        while driver.stage.ready("a", CREDIT):
             driver.step()
     assert not any(chunk.captions for chunk in driver.audio["a"])
     driver.run()

@@ -3,7 +3,10 @@
 import torch
 
 from stages.contract.errors import RequestError
-from stages.contract.messages import TalkerParams, TextChunk
+from stages.contract.messages import TextChunk
+from stages.models.qwen3_tts.settings import QwenSettings
+from tests.stages.credit import CREDIT
+from tests.stages.models.parameters import talker_params
 
 TEXTS = [
     "The other thing is in the house.",
@@ -19,7 +22,7 @@ VOICES = ["ryan", "vivian", "eric"]
 
 
 def params(voice="ryan", seed=1, **changes):
-    return TalkerParams(voice, seed, **changes)
+    return talker_params(QwenSettings, voice, seed, **changes)
 
 
 def eight_speeches():
@@ -33,7 +36,7 @@ def eight_speeches():
 class Driver:
     """Runs `speeches`, (params, pieces of text) by id. `frames` collects the codes of each."""
 
-    def __init__(self, stage, speeches, max_frames=60, credit=8):
+    def __init__(self, stage, speeches, max_frames=60):
         self.stage = stage
         self.frames = {request_id: [] for request_id in speeches}
         self.chunks = {request_id: [] for request_id in speeches}
@@ -41,7 +44,6 @@ class Driver:
         self.errors = {}
         self.num_steps = 0
         self._max_frames = max_frames
-        self._credit = credit
         self._texts = {}
         for request_id, (params, pieces) in speeches.items():
             stage.open(request_id, params)
@@ -51,9 +53,9 @@ class Driver:
         """Run until all have ended or have `max_frames`, or no request is ready any more."""
         for _ in range(turns):
             self._feed()
-            ready = [rid for rid in self._texts if self.stage.ready(rid)]
+            ready = [rid for rid in self._texts if self.stage.ready(rid, CREDIT)]
             if ready:
-                self._step(dict.fromkeys(ready, self._credit))
+                self._step(dict.fromkeys(ready, CREDIT))
             elif not any(self._texts.values()):
                 return self
         raise AssertionError("the requests do not end")

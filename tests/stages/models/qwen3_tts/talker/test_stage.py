@@ -19,6 +19,7 @@ from stages.models.qwen3_tts.talker.stage import QwenTalkerStage
 from stages.models.qwen3_tts.talker.text_tokenizer import TextTokenizer
 from tests.qwen3_tts.cases import CASES, REFERENCE_TEXT, reference_audio
 from tests.qwen3_tts.checkpoint import write_checkpoint
+from tests.stages.credit import CREDIT
 from tests.stages.models.qwen3_tts.talker.driver import (
     TEXTS,
     Driver,
@@ -94,13 +95,13 @@ def test_other_requests_get_frames_while_a_voice_is_copied(checkpoints, tmp_path
         stage.feed(request_id, TextChunk(TEXTS[2] * 3))
         stage.end_input(request_id)
         while not emits[request_id]:
-            ready = [other for other in opened if stage.ready(other)]
-            for emit in stage.step(dict.fromkeys(ready, 8)):
+            ready = [other for other in opened if stage.ready(other, CREDIT)]
+            for emit in stage.step(dict.fromkeys(ready, CREDIT)):
                 emits[emit.request_id].append(emit.chunk)
     # "a" gets a frame in each step: 11 parts of 0.48 s, and the parts of the transformer.
     assert len(emits["a"]) - num_before > 15
     while len(emits["b"]) < 6:
-        emits["b"] += [emit.chunk for emit in stage.step({"b": 8})]
+        emits["b"] += [emit.chunk for emit in stage.step({"b": CREDIT})]
     assert [chunk.codes.tolist()[0] for chunk in emits["b"][1:]] == expected
     assert emits["b"][0].codes.shape == (63, 6)
     for request_id in emits:
@@ -192,17 +193,17 @@ def test_text_in_pieces_gives_the_same_frames_as_the_whole(checkpoints):
 def test_speech_begins_before_the_text_is_complete_and_waits_for_its_tokens(checkpoints):
     stage = started(checkpoints["custom_voice"])
     stage.open("a", params())
-    assert not stage.ready("a")
+    assert not stage.ready("a", CREDIT)
     stage.feed("a", TextChunk("The"))
-    assert not stage.ready("a")  # it may still become "Then"
+    assert not stage.ready("a", CREDIT)  # it may still become "Then"
     stage.feed("a", TextChunk(" house is"))
     frames = []
-    while stage.ready("a"):
-        frames += [emit.chunk for emit in stage.step({"a": 8})]
+    while stage.ready("a", CREDIT):
+        frames += [emit.chunk for emit in stage.step({"a": CREDIT})]
     num_tokens = len(TextTokenizer(checkpoints["custom_voice"]).encode("The house"))
     assert len(frames) == num_tokens - 1  # the first is read with the prompt
     stage.end_input("a")
-    assert stage.ready("a")
+    assert stage.ready("a", CREDIT)
     stage.close("a")
 
 
@@ -287,13 +288,13 @@ def test_closing_early_frees_the_row(checkpoints):
     stage = started(checkpoints["custom_voice"], max_rows=1)
     stage.open("a", params())
     stage.feed("a", TextChunk(TEXTS[0]))
-    list(stage.step({"a": 8}))
+    list(stage.step({"a": CREDIT}))
     assert stage.num_free_rows == 0
     stage.open("b", params())
     stage.feed("b", TextChunk(TEXTS[0]))
-    assert not stage.ready("b")
+    assert not stage.ready("b", CREDIT)
     stage.close("a")
-    assert stage.ready("b")
+    assert stage.ready("b", CREDIT)
     stage.close("b")
     assert stage.num_free_rows == 1
 

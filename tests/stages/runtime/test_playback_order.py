@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.runtime.deadlines import Playback
+from stages.runtime.playback_order import Playback
 
 
 def playback_at(times):
