@@ -47,6 +47,7 @@ def test_only_memory_that_is_wholly_in_use_moves_into_large_pages():
         memory.madvise(mmap.MADV_HUGEPAGE)
         view = ctypes.c_char.from_buffer(memory)
         address = ctypes.addressof(view)
+        del view  # otherwise a failed assertion is hidden by the error of closing a mapping in use
         in_use = kilobytes(address, "Rss")
         for _ in range(9):  # the kernel may be busy with one of the pages just now
             use_large_pages()
@@ -55,7 +56,6 @@ def test_only_memory_that_is_wholly_in_use_moves_into_large_pages():
         assert memory[: len(used)] == used
         assert kilobytes(address, "AnonHugePages") >= 6 * 1024
         assert kilobytes(address, "Rss") - in_use < 2 * 1024
-        del view
 
 
 def test_without_a_pagemap_nothing_happens(monkeypatch, tmp_path):
